@@ -1,0 +1,3 @@
+//! Build-time code: the gRPC messages, generated from our own proto files.
+
+fn main() {}

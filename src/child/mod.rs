@@ -1,0 +1,1 @@
+//! The child: its start, its signals, its end.

@@ -1,0 +1,31 @@
+//! tidegate: PID 1 around any program in a pod, so that a release loses no calls.
+//!
+//! The map of the house. Dependencies point one way: `cli` hands over to the
+//! driver, the driver feeds the machine, and the machine knows nothing of the
+//! world.
+//!
+//! ```text
+//!  signals ─┐                        ┌─► health board ─► gRPC / HTTP
+//!  child   ─┤  Event     Action      ├─► child: signal, kill
+//!  probers ─┼─────► machine ─────────┼─► hooks
+//!  in-flight┤   (drain/driver.rs)    ├─► report ─► log, /metrics, termination log
+//!  admin   ─┘                        └─► exit code
+//! ```
+//!
+//! | module | what lives there |
+//! | --- | --- |
+//! | [`cli`] | the command line, a file a command |
+//! | [`config`] | what the user writes, its layers, its validation |
+//! | [`drain`] | budget, machine, quiet, report, and the driver around them |
+//! | [`child`] | start, signals, reaping, terminal, exit codes; the only `unsafe` |
+//! | [`inflight`] | calls under way, as the child shows them |
+//! | [`health`] | the board of statuses, served over gRPC and HTTP |
+//! | [`telemetry`] | logs, metrics, the termination message |
+
+pub mod child;
+pub mod cli;
+pub mod config;
+pub mod drain;
+pub mod health;
+pub mod inflight;
+pub mod telemetry;

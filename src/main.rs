@@ -1,0 +1,3 @@
+//! The door: parse, hand over.
+
+fn main() {}
