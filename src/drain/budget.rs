@@ -196,6 +196,12 @@ impl Plan {
         Ok(plan)
     }
 
+    /// The end of the budget that nothing is planned into: the last SIGKILL leaves this much
+    /// for the dead to be reaped and the report to be written before D.
+    pub fn reserve(&self) -> Duration {
+        Duration::from_millis(50).min(self.budget.0 / 20)
+    }
+
     /// The least time a drain of this plan can be asked to fit in.
     fn least(&self) -> Duration {
         let propagation = match self.waits {
