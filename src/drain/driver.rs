@@ -1,163 +1,158 @@
-//! The thin hands around the machine: the world becomes events, actions become calls.
+//! The loop around the machine: the world becomes events.
+//!
+//! This is the one place that reads the clock for the drain. What the machine's actions do
+//! to the world stands in [`hands`](super::hands).
 
-use std::time::{Duration, Instant};
+use std::io;
+use std::time::Instant;
 
 use tokio::sync::mpsc;
-use tracing::{debug, info, warn};
+use tracing::info;
 
-use super::machine::{Action, Event, Evidence, Machine, Told};
-use super::quiet::{InFlight, Look};
-use super::record::{Record, Transition, Trigger};
-use super::report::{Ending, Report, trigger_name};
+use super::hands::{Ended, Hands, Heard};
+use super::machine::{Event, Evidence, Machine, Told};
+use super::record::Trigger;
 use super::table::Phase;
-use crate::child::{Child, ChildEnd, Leftovers, Reaper, Received, Signal, Signals, SuccessCodes, Target};
-use crate::health::{Audience, Board};
-use crate::inflight::{Reading, Sample, Sources, Unknown};
-use crate::telemetry::metrics::Metrics;
-use crate::telemetry::stderr;
+use crate::child::{ChildEnd, Received};
+use crate::health::Audience;
 
-/// Everything the machine's actions reach.
-pub struct Hands {
-    /// The wrapped program.
-    pub child: Child,
-    /// Every signal that reaches us.
-    pub signals: Signals,
-    /// The owner of every wait.
-    pub reaper: Reaper,
-    /// What else lives in the container.
-    pub leftovers: Leftovers,
-    /// The statuses that are served.
-    pub board: Board,
-    /// The numbers that are served.
-    pub metrics: Metrics,
-    /// Where calls in flight are counted.
-    pub sources: Sources,
-    /// The longest a look at them may take.
-    pub poll_timeout: Duration,
-    /// What the child gets to stop it.
-    pub stop_signal: Signal,
-    /// Whether its process group gets that too.
-    pub stop_target: Target,
-    /// Signals that start a drain instead of being forwarded.
-    pub triggers: Vec<Signal>,
-    /// Codes of the child that count as success.
-    pub success_codes: SuccessCodes,
-}
-
-/// How a run ended.
-pub struct Ended {
-    /// What tidegate exits with.
-    pub exit_code: u8,
-    /// The moment by which it has to be gone.
-    pub deadline: Option<Instant>,
-    /// What happened.
-    pub report: Report,
-}
-
-/// What tasks tell the driver.
-enum Heard {
-    Look(Look),
-}
-
-/// Runs the child to its end.
-pub async fn drive(machine: Machine, hands: Hands, asked_before_start: Option<Signal>) -> Ended {
-    let (tell, mut heard) = mpsc::channel(16);
-    let mut driver = Driver { machine, hands, tell, poller: None, child_end: None, last_unknown: None };
-    if let Some(signal) = asked_before_start {
-        driver.machine.handle(Instant::now(), Event::Trigger(Trigger::Signal(signal.number())));
+/// Runs the child to its end. `early` are the signals that came before it was up.
+///
+/// # Errors
+/// When signals can no longer be read: the runtime has no memory or descriptors left.
+pub async fn drive(machine: Machine, hands: Hands, early: Vec<Received>) -> io::Result<Ended> {
+    let (tell, heard) = mpsc::channel(16);
+    Driver {
+        machine,
+        hands,
+        tell,
+        heard,
     }
-    driver.machine.handle(Instant::now(), Event::ChildUp);
-    driver.reap();
-    loop {
-        if let Some(ended) = driver.act() {
-            return ended;
-        }
-        let deadline = driver.machine.next_deadline();
-        tokio::select! {
-            biased;
-            received = driver.hands.signals.next() => driver.receive(received),
-            Some(heard) = heard.recv() => driver.hear(heard),
-            () = driver.hands.board.changed(), if driver.wants_evidence() => driver.weigh_evidence(),
-            () = at(deadline) => driver.machine.handle(Instant::now(), Event::Tick),
-        }
-    }
-}
-
-/// Waits until `deadline`, or for ever.
-async fn at(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline.into()).await,
-        None => std::future::pending().await,
-    }
+    .run(early)
+    .await
 }
 
 struct Driver {
     machine: Machine,
     hands: Hands,
     tell: mpsc::Sender<Heard>,
-    poller: Option<mpsc::Sender<Instant>>,
-    child_end: Option<ChildEnd>,
-    last_unknown: Option<Unknown>,
+    heard: mpsc::Receiver<Heard>,
 }
 
-// The world becomes events.
 impl Driver {
+    async fn run(mut self, early: Vec<Received>) -> io::Result<Ended> {
+        self.start(early);
+        loop {
+            let now = Instant::now();
+            while let Some(action) = self.machine.poll_action() {
+                if let Some(ended) = self.hands.perform(action, &self.machine, &self.tell, now) {
+                    return Ok(ended);
+                }
+            }
+            self.weigh_evidence(now);
+            if self.machine.has_actions() {
+                continue;
+            }
+            let wake = [self.machine.next_deadline(), self.evidence_expiry(now)]
+                .into_iter()
+                .flatten()
+                .min();
+            let listening = self.wants_evidence();
+            tokio::select! {
+                biased;
+                received = self.hands.signals.next() => self.receive(received?),
+                end = self.hands.child.ended(), if self.hands.child_end.is_none() => self.child_ended(end),
+                Some(heard) = self.heard.recv() => self.hear(heard),
+                () = self.hands.board.changed(), if listening => {}
+                () = at(wake) => self.machine.handle(Instant::now(), Event::Tick),
+            }
+        }
+    }
+
+    /// Signals from before the child was up count as asked before: a stop then skips the waits.
+    fn start(&mut self, early: Vec<Received>) {
+        let now = Instant::now();
+        let (triggers, others): (Vec<_>, Vec<_>) = early
+            .into_iter()
+            .partition(|received| self.hands.triggers.contains(&received.signal));
+        for received in triggers {
+            self.machine
+                .handle(now, Event::Trigger(Trigger::Signal(received.signal.number())));
+        }
+        self.machine.handle(now, Event::ChildUp);
+        for received in others {
+            self.hands.forward(received);
+        }
+    }
+
     fn receive(&mut self, received: Received) {
         let signal = received.signal;
-        if signal == Signal::CHLD {
-            self.reap();
-        } else if self.hands.triggers.contains(&signal) {
-            let phase = self.machine.phase();
-            if phase >= Phase::Notify {
-                info!(target: "drain", signal = %signal, phase = phase.name(), "already stopping");
-            }
-            self.machine.handle(Instant::now(), Event::Trigger(Trigger::Signal(signal.number())));
-        } else {
-            self.forward(received);
+        if !self.hands.triggers.contains(&signal) {
+            return self.hands.forward(received);
         }
+        if self.machine.phase() >= Phase::Notify {
+            info!(target: "drain", signal = %signal, phase = self.machine.phase().name(), "already stopping");
+        }
+        self.machine
+            .handle(Instant::now(), Event::Trigger(Trigger::Signal(signal.number())));
     }
 
-    fn forward(&mut self, received: Received) {
-        let signal = received.signal;
-        match self.hands.child.forward(received, self.hands.stop_target) {
-            Ok(()) => debug!(target: "child", signal = %signal, "forwarded"),
-            Err(error) => warn!(target: "child", signal = %signal, "not forwarded: {error}"),
-        }
-    }
-
-    /// Reaps whoever is dead, and tells the machine what that means.
-    fn reap(&mut self) {
-        let reaped = self.hands.reaper.reap(&mut self.hands.child);
-        self.hands.metrics.update(|numbers| numbers.orphans_reaped += reaped.orphans);
-        if let Some(end) = reaped.child {
-            info!(target: "child", "{end}");
-            self.child_end = Some(end);
-            self.hands.board.child_ended();
-            self.machine.handle(Instant::now(), Event::ChildGone);
-        }
-        if self.child_end.is_some() && reaped.none_left {
-            self.machine.handle(Instant::now(), Event::AllGone);
-        }
+    fn child_ended(&mut self, end: ChildEnd) {
+        info!(target: "child", pid = self.hands.child.pid(), "{end}");
+        self.hands.child_end = Some(end);
+        self.hands.board.child_ended();
+        self.machine.handle(Instant::now(), Event::ChildGone);
     }
 
     fn hear(&mut self, heard: Heard) {
+        let now = Instant::now();
         match heard {
-            Heard::Look(look) => self.machine.handle(Instant::now(), Event::Look(look)),
+            Heard::Sample { begun, sample } => {
+                let look = self.hands.note_sample(begun, sample);
+                self.machine.handle(now, Event::Look(look));
+            }
+            Heard::NobodyLeft => self.machine.handle(now, Event::AllGone),
         }
     }
 
+    // What is known of those who have to be told.
+
     fn wants_evidence(&self) -> bool {
-        matches!(self.machine.phase(), Phase::Held | Phase::Notify | Phase::Propagation)
+        matches!(
+            self.machine.phase(),
+            Phase::Held | Phase::Notify | Phase::Propagation
+        )
     }
 
-    fn weigh_evidence(&mut self) {
-        let now = Instant::now();
+    fn weigh_evidence(&mut self, now: Instant) {
+        if !self.wants_evidence() {
+            return;
+        }
         let audience = self.hands.board.audience(now);
+        let evidence = Evidence {
+            audience: told(&audience),
+            hooks: Told::Nobody,
+        };
+        self.machine.handle(now, Event::Evidence(evidence));
         if audience.watchers == audience.watchers_told {
             self.machine.handle(now, Event::Notified);
         }
-        let evidence = Evidence { audience: told(&audience), hooks: Told::Nobody };
-        self.machine.handle(now, Event::Evidence(evidence));
+    }
+
+    /// A prober that stopped asking is forgotten after a while, which is news too.
+    fn evidence_expiry(&self, now: Instant) -> Option<Instant> {
+        match self.wants_evidence() {
+            true => self.hands.board.audience(now).next_expiry,
+            false => None,
+        }
+    }
+}
+
+/// Waits until `moment`, or for ever.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
     }
 }
 

@@ -277,6 +277,11 @@ impl Machine {
         self.actions.pop_front()
     }
 
+    /// Whether there is something to be done.
+    pub fn has_actions(&self) -> bool {
+        !self.actions.is_empty()
+    }
+
     /// Takes in what happened at `now`, and leaves every phase whose time is up.
     pub fn handle(&mut self, now: Instant, event: Event) {
         let kind = event.kind();

@@ -7,8 +7,13 @@
 //! | [`table`] | phase × event → what is done |
 //! | [`machine`] | the drain itself: no clock, no I/O |
 //! | [`record`] | what happened, as the machine saw it |
+//! | [`report`] | what a person reads of it, and what a machine parses |
+//! | [`driver`] | the loop around the machine: the world becomes events |
+//! | [`hands`] | its actions become calls |
 
 pub mod budget;
+pub mod driver;
+pub mod hands;
 pub mod machine;
 pub mod quiet;
 pub mod record;

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::quiet::InFlight;
 use super::record::{Record, Trigger, Verdict};
 use super::table::Phase;
-use crate::child::{ChildEnd, signal_name};
+use crate::child::{ChildEnd, Signal};
 
 /// What a run came to. Its JSON is the termination message; the field names are stable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -110,7 +110,7 @@ impl ChildReport {
     fn new(end: Option<ChildEnd>, killed_by_deadline: bool) -> Self {
         let (exit_code, signal) = match end {
             Some(ChildEnd::Exited(code)) => (Some(code), None),
-            Some(ChildEnd::Signaled { signal, .. }) => (None, Some(signal_name(signal))),
+            Some(ChildEnd::Signaled { signal, .. }) => (None, Some(signal.to_string())),
             None => (None, None),
         };
         Self {
@@ -165,7 +165,10 @@ fn sentence(record: &Record, verdict: Verdict, ending: Ending, now: Instant) -> 
 /// A trigger's name in logs and reports.
 pub fn trigger_name(trigger: Trigger) -> String {
     match trigger {
-        Trigger::Signal(signal) => signal_name(signal),
+        Trigger::Signal(number) => match Signal::new(number) {
+            Some(signal) => signal.to_string(),
+            None => number.to_string(),
+        },
         Trigger::PreStop => "preStop".to_owned(),
     }
 }

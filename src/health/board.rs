@@ -145,15 +145,21 @@ impl Board {
     /// [`OVERALL`] gives it a verdict of its own, which counts with the others. Without any services
     /// it has only that one.
     pub fn new<S: Into<String>>(services: impl IntoIterator<Item = S>, recovery: Recovery) -> Self {
-        let mut parts: BTreeMap<_, _> =
-            services.into_iter().map(|name| (name.into(), Part::default())).collect();
+        let mut parts: BTreeMap<_, _> = services
+            .into_iter()
+            .map(|name| (name.into(), Part::default()))
+            .collect();
         parts.remove(LIVENESS);
         if parts.is_empty() {
             parts.insert(OVERALL.to_owned(), Part::default());
         }
-        let mut names: BTreeMap<_, _> =
-            parts.keys().map(|name| (name.clone(), watch::Sender::new(ServingStatus::Unknown))).collect();
-        names.entry(OVERALL.to_owned()).or_insert_with(|| watch::Sender::new(ServingStatus::Unknown));
+        let mut names: BTreeMap<_, _> = parts
+            .keys()
+            .map(|name| (name.clone(), watch::Sender::new(ServingStatus::Unknown)))
+            .collect();
+        names
+            .entry(OVERALL.to_owned())
+            .or_insert_with(|| watch::Sender::new(ServingStatus::Unknown));
         names.insert(LIVENESS.to_owned(), watch::Sender::new(ServingStatus::Serving));
         let books = Books {
             parts,
@@ -165,7 +171,10 @@ impl Board {
         Self {
             shared: Arc::new(Shared {
                 books: Mutex::new(books),
-                shown: Shown { names, no_such_name: watch::Sender::new(ServingStatus::ServiceUnknown) },
+                shown: Shown {
+                    names,
+                    no_such_name: watch::Sender::new(ServingStatus::ServiceUnknown),
+                },
                 evidence_changed: Notify::new(),
             }),
         }
@@ -180,7 +189,10 @@ impl Board {
         let mut books = self.books();
         let books = &mut *books;
         let held_back = books.is_held_back();
-        let part = books.parts.get_mut(name).ok_or_else(|| NoSuchName(name.to_owned()))?;
+        let part = books
+            .parts
+            .get_mut(name)
+            .ok_or_else(|| NoSuchName(name.to_owned()))?;
         part.say(status, books.recovery, held_back);
         self.shared.shown.show(name, books.shown(name));
         self.shared.shown.show(OVERALL, books.shown(OVERALL));
@@ -251,7 +263,9 @@ impl Board {
     pub fn statuses(&self) -> Vec<(String, Status)> {
         let books = self.books();
         let names = self.shared.shown.names.keys();
-        names.map(|name| (name.clone(), books.status(name).unwrap_or_default())).collect()
+        names
+            .map(|name| (name.clone(), books.status(name).unwrap_or_default()))
+            .collect()
     }
 
     /// Whether the child may take new calls, and if not, why. Not counted as a probe.
@@ -290,7 +304,10 @@ impl Board {
         };
         let seat = self.books().evidence.sit(peer, topic)?;
         self.notify(Change::New);
-        Ok(Watching::new(channel.subscribe(), Arc::new(Seat::new(self.clone(), seat))))
+        Ok(Watching::new(
+            channel.subscribe(),
+            Arc::new(Seat::new(self.clone(), seat)),
+        ))
     }
 
     pub(super) fn offered(&self, seat: u64, status: ServingStatus) {
@@ -364,13 +381,21 @@ impl Part {
     }
 
     fn stands(self) -> Status {
-        if self.latch == Latch::Closed { Status::NotServing } else { self.said }
+        if self.latch == Latch::Closed {
+            Status::NotServing
+        } else {
+            self.said
+        }
     }
 }
 
 impl Books {
     fn is_held_back(&self) -> HeldBack {
-        if self.tide == Tide::Draining || self.life == Life::ChildEnded { HeldBack::Yes } else { HeldBack::No }
+        if self.tide == Tide::Draining || self.life == Life::ChildEnded {
+            HeldBack::Yes
+        } else {
+            HeldBack::No
+        }
     }
 
     fn shown(&self, name: &str) -> Option<ServingStatus> {
@@ -383,8 +408,16 @@ impl Books {
             (LIVENESS, Life::ChildEnded) => return Some(Status::NotServing),
             _ => {}
         }
-        let stands = if name == OVERALL { self.overall() } else { self.parts.get(name)?.stands() };
-        Some(if self.is_held_back() == HeldBack::Yes { Status::NotServing } else { stands })
+        let stands = if name == OVERALL {
+            self.overall()
+        } else {
+            self.parts.get(name)?.stands()
+        };
+        Some(if self.is_held_back() == HeldBack::Yes {
+            Status::NotServing
+        } else {
+            stands
+        })
     }
 
     fn overall(&self) -> Status {
@@ -407,14 +440,21 @@ impl Books {
         }
         match self.overall() {
             Status::Serving => Readiness::Ready,
-            Status::NotServing => Readiness::NotReady(format!("not serving: {}", self.all(Status::NotServing))),
+            Status::NotServing => {
+                Readiness::NotReady(format!("not serving: {}", self.all(Status::NotServing)))
+            }
             Status::Unknown => Readiness::NotReady(format!("no verdict yet: {}", self.all(Status::Unknown))),
         }
     }
 
     /// The names that stand at `status`, as a person reads them.
     fn all(&self, status: Status) -> String {
-        let names = || self.parts.iter().filter(|(_, part)| part.stands() == status).map(|(name, _)| name);
+        let names = || {
+            self.parts
+                .iter()
+                .filter(|(_, part)| part.stands() == status)
+                .map(|(name, _)| name)
+        };
         let mut list = names()
             .take(MAX_CULPRITS)
             .map(|name| if name == OVERALL { "the child" } else { name })
@@ -444,7 +484,10 @@ mod tests {
         }
         assert_eq!(board.status(LIVENESS), Some(Status::Serving));
         assert_eq!(board.status("c"), None);
-        assert_eq!(board.readiness(), Readiness::NotReady("no verdict yet: a, b".into()));
+        assert_eq!(
+            board.readiness(),
+            Readiness::NotReady("no verdict yet: a, b".into())
+        );
     }
 
     #[test]
@@ -471,7 +514,10 @@ mod tests {
         board.set("", Status::Serving).unwrap();
         assert_eq!(board.status(OVERALL), Some(Status::Serving));
         board.set("", Status::NotServing).unwrap();
-        assert_eq!(board.readiness(), Readiness::NotReady("not serving: the child".into()));
+        assert_eq!(
+            board.readiness(),
+            Readiness::NotReady("not serving: the child".into())
+        );
     }
 
     #[test]
@@ -485,8 +531,14 @@ mod tests {
     fn a_name_that_is_not_there_cannot_be_set() {
         let board = board();
         assert_eq!(board.set("c", Status::Serving), Err(NoSuchName("c".into())));
-        assert_eq!(board.set(OVERALL, Status::Serving), Err(NoSuchName(String::new())));
-        assert_eq!(board.set(LIVENESS, Status::NotServing), Err(NoSuchName(LIVENESS.into())));
+        assert_eq!(
+            board.set(OVERALL, Status::Serving),
+            Err(NoSuchName(String::new()))
+        );
+        assert_eq!(
+            board.set(LIVENESS, Status::NotServing),
+            Err(NoSuchName(LIVENESS.into()))
+        );
     }
 
     #[test]
@@ -514,7 +566,10 @@ mod tests {
         board.undrain();
         assert_eq!(board.status(LIVENESS), Some(Status::NotServing));
         assert_eq!(board.status(OVERALL), Some(Status::NotServing));
-        assert_eq!(board.readiness(), Readiness::NotReady("the child has ended".into()));
+        assert_eq!(
+            board.readiness(),
+            Readiness::NotReady("the child has ended".into())
+        );
         assert!(!board.is_live());
     }
 
@@ -558,7 +613,9 @@ mod tests {
     #[test]
     fn many_culprits_are_counted() {
         let board = Board::new((0..30).map(|number| format!("s{number:02}")), Recovery::Automatic);
-        let Readiness::NotReady(why) = board.readiness() else { panic!("ready without a verdict") };
+        let Readiness::NotReady(why) = board.readiness() else {
+            panic!("ready without a verdict")
+        };
         assert!(why.ends_with("s09 and 20 more"), "{why}");
     }
 }

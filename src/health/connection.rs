@@ -87,7 +87,11 @@ pub(super) async fn serve(
     let io = TokioIo::new(Felt::new(socket, Arc::clone(&pulse), mender));
     let service = service_fn(|request| {
         let protocols = Arc::clone(&protocols);
-        let caller = Caller { peer, pulse: Arc::clone(&pulse), now: Instant::now() };
+        let caller = Caller {
+            peer,
+            pulse: Arc::clone(&pulse),
+            now: Instant::now(),
+        };
         async move { protocols.routes.answer(request, caller).await }
     });
     let mut connection = pin!(protocols.builder.serve_connection(io, service));

@@ -85,7 +85,10 @@ impl Pulse {
             rests_since: now,
             unanswered_since: None,
         };
-        Self { state: Mutex::new(state), stage: watch::Sender::new(Stage::Unsettled) }
+        Self {
+            state: Mutex::new(state),
+            stage: watch::Sender::new(Stage::Unsettled),
+        }
     }
 
     /// A request has arrived.
@@ -93,7 +96,10 @@ impl Pulse {
         let mut state = self.state();
         state.calls += 1;
         state.unanswered_since = None;
-        Call { pulse: Arc::clone(self), length: Length::Short }
+        Call {
+            pulse: Arc::clone(self),
+            length: Length::Short,
+        }
     }
 
     /// Waits until the connection has come as far as `stage`.
@@ -199,7 +205,9 @@ impl Future for Silence {
         let Some(at) = this.pulse.closes_at().map(tokio::time::Instant::from_std) else {
             return Poll::Pending;
         };
-        let alarm = this.alarm.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
+        let alarm = this
+            .alarm
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep_until(at)));
         if alarm.deadline() != at {
             alarm.as_mut().reset(at);
         }
@@ -222,7 +230,11 @@ pub(super) struct Felt {
 impl Felt {
     /// `mender` mends what HTTP/2 clients say, where they need it.
     pub(super) fn new(socket: Box<dyn Socket>, pulse: Arc<Pulse>, mender: Option<Mender>) -> Self {
-        Self { socket, pulse, mender }
+        Self {
+            socket,
+            pulse,
+            mender,
+        }
     }
 }
 

@@ -60,7 +60,12 @@ struct Running {
 pub fn serve(bound: Bound, board: Board, metrics: Metrics) -> io::Result<Server> {
     let address = bound.address().cloned();
     let (acceptor, file) = match bound.listener {
-        Listener::Off => return Ok(Server { address, running: None }),
+        Listener::Off => {
+            return Ok(Server {
+                address,
+                running: None,
+            });
+        }
         Listener::Tcp(listener) => (Acceptor::Tcp(TcpListener::from_std(listener)?), None),
         Listener::Unix(listener, file) => (Acceptor::Unix(UnixListener::from_std(listener)?), Some(file)),
     };
@@ -75,7 +80,16 @@ pub fn serve(bound: Bound, board: Board, metrics: Metrics) -> io::Result<Server>
         alive: Some(alive),
     };
     let accepting = tokio::spawn(door.stand_open());
-    Ok(Server { address, running: Some(Running { accepting, connections, leaving, ended, _file: file }) })
+    Ok(Server {
+        address,
+        running: Some(Running {
+            accepting,
+            connections,
+            leaving,
+            ended,
+            _file: file,
+        }),
+    })
 }
 
 impl Server {
@@ -170,7 +184,13 @@ impl Door {
         let alive = self.alive.clone();
         let ticket = self.connections.admit(Arc::clone(&pulse));
         let number = ticket.number;
-        let serving = connection::serve(socket, peer, Arc::clone(&self.protocols), pulse, self.leaving.clone());
+        let serving = connection::serve(
+            socket,
+            peer,
+            Arc::clone(&self.protocols),
+            pulse,
+            self.leaving.clone(),
+        );
         let task = tokio::spawn(async move {
             serving.await;
             drop((ticket, alive));
@@ -202,7 +222,9 @@ fn is_the_peers(error: &io::Error) -> bool {
 /// [`MAX_CONNECTIONS`].
 fn capacity() -> usize {
     let descriptors = getrlimit(Resource::RLIMIT_NOFILE).map_or(1024, |(soft, _)| soft);
-    usize::try_from(descriptors / 2).unwrap_or(usize::MAX).clamp(1, MAX_CONNECTIONS)
+    usize::try_from(descriptors / 2)
+        .unwrap_or(usize::MAX)
+        .clamp(1, MAX_CONNECTIONS)
 }
 
 /// The connections open now.
@@ -232,7 +254,10 @@ struct Ticket {
 
 impl Connections {
     fn new(capacity: usize) -> Self {
-        Self { capacity, open: Mutex::default() }
+        Self {
+            capacity,
+            open: Mutex::default(),
+        }
     }
 
     /// Takes in a connection. When all places are taken, the one worth least goes: a probe must
@@ -245,7 +270,10 @@ impl Connections {
         let number = open.next;
         open.next += 1;
         open.entries.insert(number, Entry { pulse, task: None });
-        Ticket { connections: Arc::clone(self), number }
+        Ticket {
+            connections: Arc::clone(self),
+            number,
+        }
     }
 
     fn started(&self, number: u64, task: AbortHandle) {
@@ -256,7 +284,11 @@ impl Connections {
 
     fn close_least(&self) {
         let mut open = self.open();
-        let least = open.entries.iter().min_by_key(|(_, entry)| entry.pulse.worth()).map(|(number, _)| *number);
+        let least = open
+            .entries
+            .iter()
+            .min_by_key(|(_, entry)| entry.pulse.worth())
+            .map(|(number, _)| *number);
         let entry = least.and_then(|number| open.entries.remove(&number));
         // A task that ends takes the same lock.
         drop(open);
