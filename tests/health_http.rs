@@ -44,8 +44,13 @@ async fn metrics_are_whatever_the_closure_says() {
 async fn head_has_no_body_and_counts_as_a_probe() {
     let room = serving();
     room.board.drain();
-    let answer = room.http("HEAD /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
-    assert!(answer.starts_with("HTTP/1.1 503 ") && answer.ends_with("\r\n\r\n"), "{answer}");
+    let answer = room
+        .http("HEAD /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        .await;
+    assert!(
+        answer.starts_with("HTTP/1.1 503 ") && answer.ends_with("\r\n\r\n"),
+        "{answer}"
+    );
     assert!(answer.contains("content-length: 9"), "{answer}");
     assert_eq!(room.board.audience(Instant::now()).probers_told, 1);
 }
@@ -53,13 +58,21 @@ async fn head_has_no_body_and_counts_as_a_probe() {
 #[tokio::test]
 async fn other_paths_are_404_and_other_methods_405() {
     let room = serving();
-    for path in ["/", "/readyz/", "/grpc.health.v1.Health/Check", "/AWS.ALB/healthcheck"] {
+    for path in [
+        "/",
+        "/readyz/",
+        "/grpc.health.v1.Health/Check",
+        "/AWS.ALB/healthcheck",
+    ] {
         assert_eq!(room.get(path).await.0, 404, "{path}");
     }
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
         let request = format!("{method} /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         let answer = room.http(&request).await;
-        assert!(answer.starts_with("HTTP/1.1 405 ") && answer.contains("allow: GET, HEAD"), "{answer}");
+        assert!(
+            answer.starts_with("HTTP/1.1 405 ") && answer.contains("allow: GET, HEAD"),
+            "{answer}"
+        );
     }
 }
 
@@ -77,9 +90,20 @@ async fn http2_probes_get_the_same_answers() {
     let room = serving();
     let (client, connection) = h2::client::handshake(room.tcp().await).await.unwrap();
     tokio::spawn(connection);
-    for (path, status) in [("/readyz", 200), ("/healthz", 200), ("/metrics", 200), ("/nowhere", 404)] {
+    for (path, status) in [
+        ("/readyz", 200),
+        ("/healthz", 200),
+        ("/metrics", 200),
+        ("/nowhere", 404),
+    ] {
         let request = hyper::Request::get(format!("http://x{path}")).body(()).unwrap();
-        let (response, _) = client.clone().ready().await.unwrap().send_request(request, true).unwrap();
+        let (response, _) = client
+            .clone()
+            .ready()
+            .await
+            .unwrap()
+            .send_request(request, true)
+            .unwrap();
         assert_eq!(within(response).await.unwrap().status(), status, "{path}");
     }
 }
@@ -89,7 +113,10 @@ async fn one_connection_serves_probe_after_probe() {
     let room = serving();
     let mut stream = room.tcp().await;
     for _ in 0..3 {
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        stream
+            .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+            .await
+            .unwrap();
         let mut answer = Vec::new();
         while !answer.ends_with(b"\r\n\r\nok\n") {
             within(stream.read_buf(&mut answer)).await.unwrap();
@@ -101,7 +128,10 @@ async fn one_connection_serves_probe_after_probe() {
 async fn a_client_that_has_said_all_still_gets_its_answer() {
     let room = serving();
     let mut stream = room.tcp().await;
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    stream
+        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
     stream.shutdown().await.unwrap();
     let mut answer = String::new();
     within(stream.read_to_string(&mut answer)).await.unwrap();

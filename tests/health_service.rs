@@ -5,8 +5,8 @@ mod health_room;
 use std::time::{Duration, Instant};
 
 use health_room::{
-    HEADERS, HealthCheckResponse, HealthListRequest, PATIENCE, Raw, ServingStatus, WINDOW_UPDATE, ask, serving,
-    unknown, until, within,
+    HEADERS, HealthCheckResponse, HealthListRequest, PATIENCE, Raw, ServingStatus, WINDOW_UPDATE, ask,
+    serving, unknown, until, within,
 };
 use tidegate::health::{Board, Listen, Recovery, Status, bind, serve};
 use tokio::net::UnixStream;
@@ -17,7 +17,11 @@ const CHECK: &str = "/grpc.health.v1.Health/Check";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
 async fn next(watch: &mut Streaming<HealthCheckResponse>) -> ServingStatus {
-    within(watch.message()).await.unwrap().expect("a message").status()
+    within(watch.message())
+        .await
+        .unwrap()
+        .expect("a message")
+        .status()
 }
 
 #[tokio::test]
@@ -25,14 +29,23 @@ async fn check_says_what_the_board_shows() {
     let room = unknown(["a", "b"]);
     let mut client = room.client().await;
     for name in ["", "a", "b"] {
-        assert_eq!(client.check(ask(name)).await.unwrap().get_ref().status(), ServingStatus::Unknown);
+        assert_eq!(
+            client.check(ask(name)).await.unwrap().get_ref().status(),
+            ServingStatus::Unknown
+        );
     }
     room.board.set("a", Status::Serving).unwrap();
     room.board.set("b", Status::NotServing).unwrap();
-    for (name, status) in
-        [("", ServingStatus::NotServing), ("a", ServingStatus::Serving), ("b", ServingStatus::NotServing)]
-    {
-        assert_eq!(client.check(ask(name)).await.unwrap().get_ref().status(), status, "{name}");
+    for (name, status) in [
+        ("", ServingStatus::NotServing),
+        ("a", ServingStatus::Serving),
+        ("b", ServingStatus::NotServing),
+    ] {
+        assert_eq!(
+            client.check(ask(name)).await.unwrap().get_ref().status(),
+            status,
+            "{name}"
+        );
     }
 }
 
@@ -43,7 +56,10 @@ async fn the_official_wire_is_spoken() {
     let mut client = tonic_health::pb::health_client::HealthClient::new(channel.connect().await.unwrap());
     let request = tonic_health::pb::HealthCheckRequest { service: "a".into() };
     let answer = client.check(request.clone()).await.unwrap();
-    assert_eq!(answer.get_ref().status(), tonic_health::ServingStatus::Serving.into());
+    assert_eq!(
+        answer.get_ref().status(),
+        tonic_health::ServingStatus::Serving.into()
+    );
     let mut watch = client.watch(request).await.unwrap().into_inner();
     let first = within(watch.message()).await.unwrap().unwrap();
     assert_eq!(first.status(), tonic_health::ServingStatus::Serving.into());
@@ -112,8 +128,14 @@ async fn a_drain_tells_every_watch_and_keeps_later_sets_to_itself() {
         assert_eq!(next(watch).await, ServingStatus::NotServing);
     }
     room.board.set("a", Status::Unknown).unwrap();
-    assert_eq!(client.check(ask("a")).await.unwrap().get_ref().status(), ServingStatus::NotServing);
-    assert_eq!(client.check(ask("liveness")).await.unwrap().get_ref().status(), ServingStatus::Serving);
+    assert_eq!(
+        client.check(ask("a")).await.unwrap().get_ref().status(),
+        ServingStatus::NotServing
+    );
+    assert_eq!(
+        client.check(ask("liveness")).await.unwrap().get_ref().status(),
+        ServingStatus::Serving
+    );
     room.board.undrain();
     assert_eq!(next(&mut watches[1]).await, ServingStatus::Unknown);
     room.board.child_ended();
@@ -149,7 +171,10 @@ async fn a_stalled_reader_gets_the_latest_after_a_thousand_flips() {
     while raw.status().await != ServingStatus::NotServing {
         told += 1;
     }
-    assert!(told <= 3, "{told} messages for one reader who saw none of the flips");
+    assert!(
+        told <= 3,
+        "{told} messages for one reader who saw none of the flips"
+    );
 }
 
 #[tokio::test]
@@ -179,8 +204,18 @@ async fn a_thousand_watches_do_not_slow_a_set() {
 async fn list_gives_every_name() {
     let room = serving();
     room.board.set("b", Status::NotServing).unwrap();
-    let list = room.client().await.list(HealthListRequest {}).await.unwrap().into_inner();
-    let statuses: Vec<_> = list.statuses.iter().map(|(name, is)| (name.as_str(), is.status())).collect();
+    let list = room
+        .client()
+        .await
+        .list(HealthListRequest {})
+        .await
+        .unwrap()
+        .into_inner();
+    let statuses: Vec<_> = list
+        .statuses
+        .iter()
+        .map(|(name, is)| (name.as_str(), is.status()))
+        .collect();
     assert_eq!(
         statuses,
         [
@@ -215,14 +250,23 @@ async fn gzip_requests_are_understood_and_replies_are_plain() {
     // A name that unpacks to more than a request may have.
     let refused = client.check(ask(&"x".repeat(1_000_000))).await.unwrap_err();
     assert_ne!(refused.code(), Code::NotFound);
-    assert_eq!(client.check(ask("a")).await.unwrap().get_ref().status(), ServingStatus::Serving);
+    assert_eq!(
+        client.check(ask("a")).await.unwrap().get_ref().status(),
+        ServingStatus::Serving
+    );
 }
 
 #[tokio::test]
 async fn an_unknown_method_is_unimplemented() {
     let room = serving();
-    assert_eq!(grpc_status(h2_client(&room).await, "/grpc.health.v1.Health/Reset").await, "12");
-    assert_eq!(grpc_status(h2_client(&room).await, "/else.Where/Check").await, "12");
+    assert_eq!(
+        grpc_status(h2_client(&room).await, "/grpc.health.v1.Health/Reset").await,
+        "12"
+    );
+    assert_eq!(
+        grpc_status(h2_client(&room).await, "/else.Where/Check").await,
+        "12"
+    );
 }
 
 #[tokio::test]
@@ -291,8 +335,14 @@ async fn the_audience_is_told_when_the_message_has_left() {
     assert_eq!(next(&mut watch).await, ServingStatus::NotServing);
     until(|| room.board.audience(Instant::now()).watchers_told == 1).await;
     let audience = room.board.audience(Instant::now());
-    assert_eq!((audience.watchers, audience.probers, audience.probers_told), (2, 1, 0));
-    assert_eq!(audience.untold, ["the watch of \"b\" by 127.0.0.1", "the probes from 127.0.0.1"]);
+    assert_eq!(
+        (audience.watchers, audience.probers, audience.probers_told),
+        (2, 1, 0)
+    );
+    assert_eq!(
+        audience.untold,
+        ["the watch of \"b\" by 127.0.0.1", "the probes from 127.0.0.1"]
+    );
     assert!(audience.next_expiry.is_some());
 
     client.check(ask("liveness")).await.unwrap();

@@ -156,7 +156,15 @@ impl Evidence {
         }
         let seat = self.next_watcher;
         self.next_watcher += 1;
-        self.watchers.insert(seat, Watcher { peer, topic, offered: None, delivered: None });
+        self.watchers.insert(
+            seat,
+            Watcher {
+                peer,
+                topic,
+                offered: None,
+                delivered: None,
+            },
+        );
         Ok(seat)
     }
 
@@ -189,7 +197,11 @@ impl Evidence {
         if let Some(probe) = self.probers.get_mut(&peer) {
             // Told once is told: a later answer about another name does not take it back.
             let told_in = told_in.or(probe.told_in);
-            let change = if probe.told_in == told_in { Change::Nothing } else { Change::New };
+            let change = if probe.told_in == told_in {
+                Change::Nothing
+            } else {
+                Change::New
+            };
             *probe = Probe { last: now, told_in };
             return change;
         }
@@ -206,9 +218,17 @@ impl Evidence {
 
     /// The audience as it is at `now`.
     pub(super) fn audience(&self, now: Instant) -> Audience {
-        let listening = || self.watchers.values().filter(|watcher| watcher.topic != Topic::Liveness);
+        let listening = || {
+            self.watchers
+                .values()
+                .filter(|watcher| watcher.topic != Topic::Liveness)
+        };
         let untold_watchers = || listening().filter(|watcher| !watcher.is_told());
-        let probers = || self.probers.iter().filter(|(_, probe)| is_recent(probe.last, now));
+        let probers = || {
+            self.probers
+                .iter()
+                .filter(|(_, probe)| is_recent(probe.last, now))
+        };
         let untold_probers = || probers().filter(|(_, probe)| probe.told_in != Some(self.drain));
 
         let watchers = listening().count();
@@ -341,7 +361,10 @@ mod tests {
         let now = Instant::now();
         books.drain_begins();
         assert_eq!(books.probed(peer(1), ServingStatus::NotServing, now), Change::New);
-        assert_eq!(books.probed(peer(1), ServingStatus::NotServing, now), Change::Nothing);
+        assert_eq!(
+            books.probed(peer(1), ServingStatus::NotServing, now),
+            Change::Nothing
+        );
         books.probed(peer(1), ServingStatus::Serving, now);
         assert!(books.audience(now).all_told());
         books.drain_begins();

@@ -40,7 +40,11 @@ enum Frame {
     /// At the pad length, then `skip` bytes, then the block.
     PadLength { left: usize, skip: usize },
     /// In a header block, after `skip` more bytes and before `padding` of them.
-    Block { left: usize, skip: usize, padding: usize },
+    Block {
+        left: usize,
+        skip: usize,
+        padding: usize,
+    },
 }
 
 /// Where in a header block the next byte stands.
@@ -76,7 +80,10 @@ enum Text {
 
 impl Mender {
     pub(super) fn new() -> Self {
-        Self { frame: Frame::START, block: Block::Field }
+        Self {
+            frame: Frame::START,
+            block: Block::Field,
+        }
     }
 
     /// Mends the next bytes of the connection in place.
@@ -86,22 +93,39 @@ impl Mender {
                 Frame::Header { mut bytes, filled } => {
                     bytes[filled] = *byte;
                     if filled + 1 < bytes.len() {
-                        Frame::Header { bytes, filled: filled + 1 }
+                        Frame::Header {
+                            bytes,
+                            filled: filled + 1,
+                        }
                     } else {
                         self.begin(bytes)
                     }
                 }
                 Frame::Other { left } => Frame::Other { left: left - 1 },
-                Frame::PadLength { left, skip } => {
-                    Frame::Block { left: left - 1, skip, padding: usize::from(*byte) }
-                }
-                Frame::Block { left, skip: 0, padding } => {
+                Frame::PadLength { left, skip } => Frame::Block {
+                    left: left - 1,
+                    skip,
+                    padding: usize::from(*byte),
+                },
+                Frame::Block {
+                    left,
+                    skip: 0,
+                    padding,
+                } => {
                     if left > padding {
                         self.block = self.block.next(byte);
                     }
-                    Frame::Block { left: left - 1, skip: 0, padding }
+                    Frame::Block {
+                        left: left - 1,
+                        skip: 0,
+                        padding,
+                    }
                 }
-                Frame::Block { left, skip, padding } => Frame::Block { left: left - 1, skip: skip - 1, padding },
+                Frame::Block { left, skip, padding } => Frame::Block {
+                    left: left - 1,
+                    skip: skip - 1,
+                    padding,
+                },
             };
             if self.frame.is_over() {
                 self.frame = Frame::START;
@@ -115,21 +139,36 @@ impl Mender {
         match kind {
             HEADERS => {
                 self.block = Block::Field;
-                let skip = if flags & FLAG_PRIORITY == 0 { 0 } else { PRIORITY_LEN };
+                let skip = if flags & FLAG_PRIORITY == 0 {
+                    0
+                } else {
+                    PRIORITY_LEN
+                };
                 if flags & FLAG_PADDED == 0 {
-                    Frame::Block { left, skip, padding: 0 }
+                    Frame::Block {
+                        left,
+                        skip,
+                        padding: 0,
+                    }
                 } else {
                     Frame::PadLength { left, skip }
                 }
             }
-            CONTINUATION => Frame::Block { left, skip: 0, padding: 0 },
+            CONTINUATION => Frame::Block {
+                left,
+                skip: 0,
+                padding: 0,
+            },
             _ => Frame::Other { left },
         }
     }
 }
 
 impl Frame {
-    const START: Self = Self::Header { bytes: [0; 9], filled: 0 };
+    const START: Self = Self::Header {
+        bytes: [0; 9],
+        filled: 0,
+    };
 
     fn is_over(self) -> bool {
         match self {
@@ -156,7 +195,11 @@ impl Block {
                     *byte = length;
                 }
                 match length {
-                    0x7f => Self::LongLength { text, length: 0x7f, shift: 0 },
+                    0x7f => Self::LongLength {
+                        text,
+                        length: 0x7f,
+                        shift: 0,
+                    },
                     length => Self::string(text, usize::from(length)),
                 }
             }
@@ -167,7 +210,11 @@ impl Block {
                 if *byte & 0x80 == 0 {
                     Self::string(text, length)
                 } else {
-                    Self::LongLength { text, length, shift: shift + 7 }
+                    Self::LongLength {
+                        text,
+                        length,
+                        shift: shift + 7,
+                    }
                 }
             }
             Self::String { text, left } => {
@@ -199,7 +246,9 @@ impl Block {
     fn literal(index: u8, all_ones: u8) -> Self {
         match index {
             0 => Self::Length { text: Text::Name },
-            AUTHORITY => Self::Length { text: Text::Authority },
+            AUTHORITY => Self::Length {
+                text: Text::Authority,
+            },
             index if index == all_ones => Self::Integer { then: After::Value },
             _ => Self::Length { text: Text::Value },
         }
@@ -270,7 +319,12 @@ mod tests {
 
     #[test]
     fn only_the_authority_is_overwritten_however_the_bytes_arrive() {
-        for path in [b"/run/health.sock".to_vec(), vec![b'/'; 126], vec![b'/'; 127], vec![b'/'; 700]] {
+        for path in [
+            b"/run/health.sock".to_vec(),
+            vec![b'/'; 126],
+            vec![b'/'; 127],
+            vec![b'/'; 700],
+        ] {
             let mut sent = frame(0x4, 0, &[0; 12]);
             sent.extend(frame(HEADERS, 0x4, &block(&path)));
             sent.extend(frame(0x0, 0x1, b"\x41\x03/a/"));
@@ -297,7 +351,10 @@ mod tests {
         let mut wanted = payload.clone();
         wanted[8..12].fill(b'x');
         let flags = FLAG_PADDED | FLAG_PRIORITY | 0x4;
-        assert_eq!(mended(frame(HEADERS, flags, &payload), 1), frame(HEADERS, flags, &wanted));
+        assert_eq!(
+            mended(frame(HEADERS, flags, &payload), 1),
+            frame(HEADERS, flags, &wanted)
+        );
     }
 
     #[test]

@@ -13,8 +13,9 @@ use tokio::sync::watch;
 
 use super::audience::Peer;
 use super::authority::Mender;
+use super::felt::{Felt, Socket};
 use super::http::{Caller, Routes};
-use super::pulse::{Felt, Pulse, Silence, Socket, Stage};
+use super::pulse::{Pulse, Silence, Stage};
 
 /// A peer is asked for a sign of life this often, and given so long to answer (PING).
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -87,7 +88,11 @@ pub(super) async fn serve(
     let io = TokioIo::new(Felt::new(socket, Arc::clone(&pulse), mender));
     let service = service_fn(|request| {
         let protocols = Arc::clone(&protocols);
-        let caller = Caller { peer, pulse: Arc::clone(&pulse), now: Instant::now() };
+        let caller = Caller {
+            peer,
+            pulse: Arc::clone(&pulse),
+            now: Instant::now(),
+        };
         async move { protocols.routes.answer(request, caller).await }
     });
     let mut connection = pin!(protocols.builder.serve_connection(io, service));

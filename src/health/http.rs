@@ -109,7 +109,10 @@ impl Routes {
 
     fn plain(&self, method: &Method, path: &str, caller: &Caller) -> Response<tonic::body::Body> {
         if !matches!(path, "/readyz" | "/healthz" | "/metrics") {
-            return text(StatusCode::NOT_FOUND, "not here; there are /readyz, /healthz and /metrics");
+            return text(
+                StatusCode::NOT_FOUND,
+                "not here; there are /readyz, /healthz and /metrics",
+            );
         }
         // The answer to HEAD is that to GET; hyper leaves the body out.
         if method != Method::GET && method != Method::HEAD {
@@ -125,9 +128,10 @@ impl Routes {
     fn readyz(&self, caller: &Caller) -> Response<tonic::body::Body> {
         let (status, response) = match self.board.readiness() {
             Readiness::Ready => (ServingStatus::Serving, text(StatusCode::OK, "ok")),
-            Readiness::NotReady(why) => {
-                (ServingStatus::NotServing, text(StatusCode::SERVICE_UNAVAILABLE, &why))
-            }
+            Readiness::NotReady(why) => (
+                ServingStatus::NotServing,
+                text(StatusCode::SERVICE_UNAVAILABLE, &why),
+            ),
         };
         self.board.probed(caller.peer, status, caller.now);
         response
@@ -143,13 +147,18 @@ impl Routes {
 }
 
 fn is_grpc<B>(request: &Request<B>) -> bool {
-    request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
+    request
+        .headers()
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
 fn text(status: StatusCode, line: &str) -> Response<tonic::body::Body> {
     let mut response = full(status, "text/plain; charset=utf-8", format!("{line}\n"));
     // A status is true now and not a moment longer, whatever proxy stands between.
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
@@ -158,14 +167,21 @@ fn metrics(page: String) -> Response<tonic::body::Body> {
 }
 
 fn not_allowed(allowed: &'static str) -> Response<tonic::body::Body> {
-    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, &format!("the method must be {allowed}"));
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    let mut response = text(
+        StatusCode::METHOD_NOT_ALLOWED,
+        &format!("the method must be {allowed}"),
+    );
+    response
+        .headers_mut()
+        .insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 
 fn full(status: StatusCode, kind: &'static str, body: String) -> Response<tonic::body::Body> {
     let mut response = Response::new(tonic::body::Body::new(Full::new(Bytes::from(body))));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }

@@ -55,13 +55,19 @@ impl fmt::Display for Address {
 #[non_exhaustive]
 pub enum BindError {
     /// Another process listens there.
-    #[error("cannot serve health on {0}: the address is taken; stop what listens there or set health.listen to another")]
+    #[error(
+        "cannot serve health on {0}: the address is taken; stop what listens there or set health.listen to another"
+    )]
     Taken(Address),
     /// Ports below `net.ipv4.ip_unprivileged_port_start` need CAP_NET_BIND_SERVICE (ip(7)).
-    #[error("cannot serve health on {0}: not permitted; ports below 1024 need CAP_NET_BIND_SERVICE, so set health.listen to a port from 1024 up")]
+    #[error(
+        "cannot serve health on {0}: not permitted; ports below 1024 need CAP_NET_BIND_SERVICE, so set health.listen to a port from 1024 up"
+    )]
     Privileged(SocketAddr),
     /// No interface here has that address.
-    #[error("cannot serve health on {0}: no interface has this address; set health.listen to 0.0.0.0 or [::] with the same port")]
+    #[error(
+        "cannot serve health on {0}: no interface has this address; set health.listen to 0.0.0.0 or [::] with the same port"
+    )]
     NoSuchAddress(SocketAddr),
     /// The kernel does not speak that family.
     #[error("cannot serve health on {0}: IPv6 is not available here; set health.listen to an IPv4 address")]
@@ -70,13 +76,19 @@ pub enum BindError {
     #[error("cannot serve health on {0}: the path has {len} bytes and a socket path may have {MAX_PATH}; set health.listen to a shorter one", len = path_len(.0))]
     PathTooLong(Address),
     /// Something that is not a socket is in the way. It is left alone.
-    #[error("cannot serve health on {0}: there is a file that is not a socket; remove it or set health.listen to another path")]
+    #[error(
+        "cannot serve health on {0}: there is a file that is not a socket; remove it or set health.listen to another path"
+    )]
     NotASocket(Address),
     /// The directory is missing.
-    #[error("cannot serve health on {0}: its directory does not exist; create it or set health.listen to another path")]
+    #[error(
+        "cannot serve health on {0}: its directory does not exist; create it or set health.listen to another path"
+    )]
     NoSuchDirectory(Address),
     /// The directory may not be written to.
-    #[error("cannot serve health on {0}: its directory may not be written to ({1}); mount an emptyDir there or set health.listen to another path")]
+    #[error(
+        "cannot serve health on {0}: its directory may not be written to ({1}); mount an emptyDir there or set health.listen to another path"
+    )]
     Unwritable(Address, io::Error),
     /// Anything else the kernel says.
     #[error("cannot serve health on {0}: {1}; set health.listen to another address, or to off")]
@@ -123,7 +135,10 @@ impl Bound {
 /// A [`BindError`], which is a line for the person who set `health.listen`.
 pub fn bind(listen: &Listen) -> Result<Bound, BindError> {
     match listen {
-        Listen::Off => Ok(Bound { listener: Listener::Off, address: None }),
+        Listen::Off => Ok(Bound {
+            listener: Listener::Off,
+            address: None,
+        }),
         Listen::Tcp(address) => bind_tcp(*address),
         Listen::Unix(path) => bind_unix(path),
     }
@@ -138,9 +153,10 @@ fn bind_tcp(wanted: SocketAddr) -> Result<Bound, BindError> {
         Ok((listener, address))
     };
     match made() {
-        Ok((listener, address)) => {
-            Ok(Bound { listener: Listener::Tcp(listener), address: Some(Address::Tcp(address)) })
-        }
+        Ok((listener, address)) => Ok(Bound {
+            listener: Listener::Tcp(listener),
+            address: Some(Address::Tcp(address)),
+        }),
         Err(error) => Err(match errno(&error) {
             Errno::EADDRINUSE => BindError::Taken(Address::Tcp(wanted)),
             Errno::EACCES | Errno::EPERM if wanted.port() != 0 && wanted.port() < 1024 => {
@@ -176,9 +192,10 @@ fn bind_unix(path: &Path) -> Result<Bound, BindError> {
         Ok((listener, file))
     };
     match made() {
-        Ok((listener, file)) => {
-            Ok(Bound { listener: Listener::Unix(listener, file), address: Some(address) })
-        }
+        Ok((listener, file)) => Ok(Bound {
+            listener: Listener::Unix(listener, file),
+            address: Some(address),
+        }),
         Err(error) => Err(unix_error(address, error)),
     }
 }
@@ -235,7 +252,11 @@ fn deepen_backlog(listener: &impl AsFd) -> io::Result<()> {
 impl SocketFile {
     fn at(path: &Path) -> io::Result<Self> {
         let metadata = path.symlink_metadata()?;
-        Ok(Self { path: path.to_owned(), device: metadata.dev(), inode: metadata.ino() })
+        Ok(Self {
+            path: path.to_owned(),
+            device: metadata.dev(),
+            inode: metadata.ino(),
+        })
     }
 }
 
@@ -281,11 +302,16 @@ mod tests {
     #[test]
     fn a_taken_port_is_named_with_its_mend() {
         let first = bind(&localhost()).unwrap();
-        let Some(Address::Tcp(address)) = first.address() else { panic!("no address") };
+        let Some(Address::Tcp(address)) = first.address() else {
+            panic!("no address")
+        };
         let error = bind(&Listen::Tcp(*address)).unwrap_err();
         assert!(matches!(error, BindError::Taken(_)), "{error:?}");
         let line = error.to_string();
-        assert!(line.contains(&address.to_string()) && line.contains("health.listen"), "{line}");
+        assert!(
+            line.contains(&address.to_string()) && line.contains("health.listen"),
+            "{line}"
+        );
         assert_eq!(line.lines().count(), 1);
     }
 

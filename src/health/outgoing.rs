@@ -24,7 +24,12 @@ impl Outgoing {
         if seat.is_some() {
             call.stays();
         }
-        Self { body, seat, handed_over: false, _call: call }
+        Self {
+            body,
+            seat,
+            handed_over: false,
+            _call: call,
+        }
     }
 }
 

@@ -19,7 +19,11 @@ impl Protocol {
     pub(super) fn read(&mut self, bytes: &[u8]) -> usize {
         let Self::Unsettled(seen) = *self else { return 0 };
         let wanted = &PREFACE[seen..];
-        let matching = wanted.iter().zip(bytes).take_while(|(wanted, byte)| wanted == byte).count();
+        let matching = wanted
+            .iter()
+            .zip(bytes)
+            .take_while(|(wanted, byte)| wanted == byte)
+            .count();
         *self = if matching == wanted.len() {
             Self::Http2
         } else if matching < bytes.len() {

@@ -54,7 +54,10 @@ impl Health for Service {
         request: Request<HealthCheckRequest>,
     ) -> Result<Response<HealthCheckResponse>, Status> {
         let name = &request.get_ref().service;
-        let status = self.board.status(name).ok_or_else(|| Status::not_found("no such service"))?;
+        let status = self
+            .board
+            .status(name)
+            .ok_or_else(|| Status::not_found("no such service"))?;
         let status = ServingStatus::from(status);
         if name != LIVENESS {
             self.probed(request.extensions().get(), status);
@@ -62,7 +65,10 @@ impl Health for Service {
         Ok(Response::new(response(status)))
     }
 
-    async fn list(&self, request: Request<HealthListRequest>) -> Result<Response<HealthListResponse>, Status> {
+    async fn list(
+        &self,
+        request: Request<HealthListRequest>,
+    ) -> Result<Response<HealthListResponse>, Status> {
         let statuses = self.board.statuses();
         if statuses.len() > MAX_LISTED {
             let why = format!("{} services, and a list has at most {MAX_LISTED}", statuses.len());
@@ -70,14 +76,18 @@ impl Health for Service {
         }
         let whole = self.board.status(super::board::OVERALL).unwrap_or_default();
         self.probed(request.extensions().get(), whole.into());
-        let statuses: BTreeMap<_, _> =
-            statuses.into_iter().map(|(name, status)| (name, response(status.into()))).collect();
+        let statuses: BTreeMap<_, _> = statuses
+            .into_iter()
+            .map(|(name, status)| (name, response(status.into())))
+            .collect();
         Ok(Response::new(HealthListResponse { statuses }))
     }
 
     async fn watch(&self, request: Request<HealthCheckRequest>) -> Result<Response<Statuses>, Status> {
-        let caller: &Caller =
-            request.extensions().get().ok_or_else(|| Status::unavailable("the connection is unknown"))?;
+        let caller: &Caller = request
+            .extensions()
+            .get()
+            .ok_or_else(|| Status::unavailable("the connection is unknown"))?;
         let watching = self
             .board
             .watch(&request.get_ref().service, caller.peer)
@@ -91,7 +101,9 @@ impl Health for Service {
 }
 
 fn response(status: ServingStatus) -> HealthCheckResponse {
-    HealthCheckResponse { status: status.into() }
+    HealthCheckResponse {
+        status: status.into(),
+    }
 }
 
 type Item = Result<HealthCheckResponse, Status>;
@@ -111,7 +123,9 @@ struct Watch {
 
 impl Statuses {
     fn new(watching: Watching, pulse: Arc<Pulse>) -> Self {
-        Self { step: Some(Box::pin(Watch { watching, pulse }.step())) }
+        Self {
+            step: Some(Box::pin(Watch { watching, pulse }.step())),
+        }
     }
 }
 
@@ -131,7 +145,9 @@ impl Stream for Statuses {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Item>> {
         let this = self.get_mut();
-        let Some(step) = &mut this.step else { return Poll::Ready(None) };
+        let Some(step) = &mut this.step else {
+            return Poll::Ready(None);
+        };
         match step.as_mut().poll(cx) {
             Poll::Pending => Poll::Pending,
             Poll::Ready((item, rest)) => {

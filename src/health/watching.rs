@@ -24,7 +24,11 @@ pub(super) struct Seat {
 
 impl Watching {
     pub(super) fn new(shown: watch::Receiver<ServingStatus>, seat: Arc<Seat>) -> Self {
-        Self { shown, given: None, seat }
+        Self {
+            shown,
+            given: None,
+            seat,
+        }
     }
 
     /// The seat, for the one who sees the messages leave.

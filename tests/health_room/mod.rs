@@ -36,8 +36,14 @@ pub fn unknown<S: Into<String>>(services: impl IntoIterator<Item = S>) -> Room {
     let board = Board::new(services, Recovery::Automatic);
     let bound = bind(&Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
     let server = serve(bound, board.clone(), Arc::new(|| "tidegate_up 1\n".to_owned())).unwrap();
-    let Some(Address::Tcp(address)) = server.address().cloned() else { panic!("no port") };
-    Room { board, server, address }
+    let Some(Address::Tcp(address)) = server.address().cloned() else {
+        panic!("no port")
+    };
+    Room {
+        board,
+        server,
+        address,
+    }
 }
 
 impl Room {
@@ -69,13 +75,19 @@ pub async fn http(address: SocketAddr, request: &str) -> String {
 }
 
 pub async fn get(address: SocketAddr, path: &str) -> (u16, String) {
-    let answer = http(address, &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")).await;
+    let answer = http(
+        address,
+        &format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
+    )
+    .await;
     let (head, body) = answer.split_once("\r\n\r\n").expect("a whole answer");
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
 pub async fn within<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, future).await.expect("it never happened")
+    tokio::time::timeout(PATIENCE, future)
+        .await
+        .expect("it never happened")
 }
 
 /// Waits until `done` holds of what it looks at.
@@ -88,7 +100,9 @@ pub async fn until(mut done: impl FnMut() -> bool) {
 }
 
 pub fn ask(service: &str) -> HealthCheckRequest {
-    HealthCheckRequest { service: service.to_owned() }
+    HealthCheckRequest {
+        service: service.to_owned(),
+    }
 }
 
 pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -157,7 +171,12 @@ impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Raw<S> {
             let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
             self.stream.read_exact(&mut payload).await.ok()?;
             let stream = u32::from_be_bytes([head[5], head[6], head[7], head[8]]);
-            Some(Frame { kind: head[3], flags: head[4], stream, payload })
+            Some(Frame {
+                kind: head[3],
+                flags: head[4],
+                stream,
+                payload,
+            })
         })
         .await
     }
