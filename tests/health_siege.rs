@@ -4,8 +4,9 @@ mod health_room;
 
 use std::time::{Duration, Instant};
 
-use health_room::{PREFACE, Raw, ask, serving, until, within};
+use health_room::{PREFACE, ask, serving, until, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 #[tokio::test]
 async fn an_oversized_header_is_refused_without_harm() {
@@ -84,7 +85,7 @@ async fn a_probe_finds_a_place_among_a_crowd_that_says_nothing() {
     within(watch.message()).await.unwrap();
     let mut crowd = Vec::new();
     for _ in 0..1200 {
-        match tokio::net::TcpStream::connect(room.address).await {
+        match TcpStream::connect(room.address).await {
             Ok(stream) => crowd.push(stream),
             // This test's own descriptors are spent.
             Err(_) => break,
@@ -124,28 +125,44 @@ async fn watches_are_bounded_and_checks_go_on() {
     room.client().await.watch(ask("a")).await.unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_silent_are_closed_and_the_resting_are_kept() {
+/// Takes the ten seconds it is about.
+#[tokio::test]
+async fn who_says_nothing_or_half_a_request_is_closed_after_ten_seconds() {
     let room = serving();
+    let start = Instant::now();
+    let mut silent = Vec::new();
     for words in [&b""[..], &PREFACE[..20], b"GET /readyz HTTP/1.1\r\nHo"] {
         let mut stream = room.tcp().await;
         stream.write_all(words).await.unwrap();
-        let start = Instant::now();
-        let mut rest = Vec::new();
-        let _ = stream.read_to_end(&mut rest).await;
-        let _ = start;
+        silent.push(stream);
     }
     let mut resting = room.tcp().await;
-    for _ in 0..3 {
-        resting
-            .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
-            .await
-            .unwrap();
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"ok\n") {
-            assert_ne!(resting.read_buf(&mut answer).await.unwrap(), 0);
-        }
-        tokio::time::sleep(Duration::from_secs(120)).await;
+    let mut watch = room.client().await.watch(ask("a")).await.unwrap().into_inner();
+    within(watch.message()).await.unwrap();
+    let idle = room.client().await;
+    probe(&mut resting).await;
+    for stream in &mut silent {
+        let mut rest = Vec::new();
+        let _ = within(stream.read_to_end(&mut rest)).await;
+        assert!(start.elapsed() >= Duration::from_secs(10));
     }
-    let _ = Raw::open(room.tcp().await, &[]).await;
+    // Those that rest between two requests, or listen, are still there.
+    probe(&mut resting).await;
+    idle.clone().check(ask("a")).await.unwrap();
+    room.board.drain();
+    within(watch.message())
+        .await
+        .unwrap()
+        .expect("the drain's message");
+}
+
+async fn probe(stream: &mut TcpStream) {
+    stream
+        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"ok\n") {
+        assert_ne!(within(stream.read_buf(&mut answer)).await.unwrap(), 0, "closed");
+    }
 }

@@ -13,8 +13,9 @@ use tokio::sync::watch;
 
 use super::audience::Peer;
 use super::authority::Mender;
+use super::felt::{Felt, Socket};
 use super::http::{Caller, Routes};
-use super::pulse::{Felt, Pulse, Silence, Socket, Stage};
+use super::pulse::{Pulse, Silence, Stage};
 
 /// A peer is asked for a sign of life this often, and given so long to answer (PING).
 const KEEPALIVE: Duration = Duration::from_secs(30);

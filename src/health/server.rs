@@ -5,23 +5,24 @@
 //!
 //! Without connections nothing here ever wakes up: there is no periodic timer.
 
-use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{mpsc, watch};
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 
 use super::audience::Peer;
 use super::board::Board;
 use super::connection::{self, Leaving, Protocols};
+use super::connections::Connections;
+use super::felt::Socket;
 use super::http::Routes;
 use super::listen::{Address, Bound, Listener, SocketFile};
-use super::pulse::{Pulse, Socket};
+use super::pulse::Pulse;
 
 /// Makes the text of `/metrics`, in Prometheus's text format, each time it is asked for.
 pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
@@ -183,7 +184,7 @@ impl Door {
         let pulse = Arc::new(Pulse::new(Instant::now()));
         let alive = self.alive.clone();
         let ticket = self.connections.admit(Arc::clone(&pulse));
-        let number = ticket.number;
+        let number = ticket.number();
         let serving = connection::serve(
             socket,
             peer,
@@ -225,100 +226,4 @@ fn capacity() -> usize {
     usize::try_from(descriptors / 2)
         .unwrap_or(usize::MAX)
         .clamp(1, MAX_CONNECTIONS)
-}
-
-/// The connections open now.
-#[derive(Debug)]
-struct Connections {
-    capacity: usize,
-    open: Mutex<Open>,
-}
-
-#[derive(Debug, Default)]
-struct Open {
-    next: u64,
-    entries: BTreeMap<u64, Entry>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    pulse: Arc<Pulse>,
-    task: Option<AbortHandle>,
-}
-
-/// A connection's place, given back when dropped.
-struct Ticket {
-    connections: Arc<Connections>,
-    number: u64,
-}
-
-impl Connections {
-    fn new(capacity: usize) -> Self {
-        Self {
-            capacity,
-            open: Mutex::default(),
-        }
-    }
-
-    /// Takes in a connection. When all places are taken, the one worth least goes: a probe must
-    /// always find a place.
-    fn admit(self: &Arc<Self>, pulse: Arc<Pulse>) -> Ticket {
-        if self.open().entries.len() >= self.capacity {
-            self.close_least();
-        }
-        let mut open = self.open();
-        let number = open.next;
-        open.next += 1;
-        open.entries.insert(number, Entry { pulse, task: None });
-        Ticket {
-            connections: Arc::clone(self),
-            number,
-        }
-    }
-
-    fn started(&self, number: u64, task: AbortHandle) {
-        if let Some(entry) = self.open().entries.get_mut(&number) {
-            entry.task = Some(task);
-        }
-    }
-
-    fn close_least(&self) {
-        let mut open = self.open();
-        let least = open
-            .entries
-            .iter()
-            .min_by_key(|(_, entry)| entry.pulse.worth())
-            .map(|(number, _)| *number);
-        let entry = least.and_then(|number| open.entries.remove(&number));
-        // A task that ends takes the same lock.
-        drop(open);
-        if let Some(entry) = entry {
-            entry.close();
-        }
-    }
-
-    fn close_all(&self) {
-        let entries = std::mem::take(&mut self.open().entries);
-        for entry in entries.into_values() {
-            entry.close();
-        }
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Entry {
-    fn close(self) {
-        if let Some(task) = self.task {
-            task.abort();
-        }
-    }
-}
-
-impl Drop for Ticket {
-    fn drop(&mut self) {
-        self.connections.open().entries.remove(&self.number);
-    }
 }
