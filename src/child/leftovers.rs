@@ -4,7 +4,7 @@
 //! our descendants, those that called setsid included: found by their parents in `/proc`.
 //! Without `/proc` only the child's process group can be named.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::sync::Arc;
@@ -116,7 +116,7 @@ fn descendants() -> Option<Vec<libc::pid_t>> {
     if fs::read_link("/proc/self").ok()?.to_str()?.parse() != Ok(own) {
         return None;
     }
-    let mut children: HashMap<libc::pid_t, Vec<libc::pid_t>> = HashMap::new();
+    let mut children: BTreeMap<libc::pid_t, Vec<libc::pid_t>> = BTreeMap::new();
     for entry in fs::read_dir("/proc").ok()?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
             continue;

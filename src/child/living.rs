@@ -4,7 +4,7 @@
 //! signalling and reaping all happen under the lock of [`Living`], so a signal never goes to
 //! a pid that is no longer the child's.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,13 +26,13 @@ pub(super) enum Life {
 /// Every process started and not reaped, by pid.
 #[derive(Debug, Default)]
 pub(super) struct Living {
-    table: Mutex<HashMap<libc::pid_t, watch::Sender<Life>>>,
+    table: Mutex<BTreeMap<libc::pid_t, watch::Sender<Life>>>,
     /// Told after every round of reaping.
     pub reaped: Notify,
 }
 
 impl Living {
-    pub fn lock(&self) -> MutexGuard<'_, HashMap<libc::pid_t, watch::Sender<Life>>> {
+    pub fn lock(&self) -> MutexGuard<'_, BTreeMap<libc::pid_t, watch::Sender<Life>>> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@
 //! and looking goes on until the kernel has nothing more to tell. Nobody else in tidegate
 //! calls wait, or an end would be lost to its owner.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ enum Whose {
 }
 
 /// Tells the owner of `pid` what became of it.
-fn tell(table: &mut HashMap<libc::pid_t, watch::Sender<Life>>, pid: libc::pid_t, life: Life) -> Whose {
+fn tell(table: &mut BTreeMap<libc::pid_t, watch::Sender<Life>>, pid: libc::pid_t, life: Life) -> Whose {
     let owner = match life {
         Life::Ended(_) => table.remove(&pid),
         Life::Running | Life::Stopped(_) => {

@@ -1,0 +1,179 @@
+//! One reaper: no zombie stays, no leftover outlives us, no end is lost.
+
+mod child_support;
+
+use child_support::{namespace, script, under};
+
+/// A child that leaves 10 000 orphans behind, 100 at a time, and looks for zombies.
+const ORPHANS: &str = r#"
+CHILD = """
+import os, sys, time
+parent = os.getppid()
+def zombies():
+    found = 0
+    for name in os.listdir("/proc"):
+        if not name.isdigit(): continue
+        try: fields = open(f"/proc/{name}/stat", "rb").read().rpartition(b")")[2].split()
+        except OSError: continue
+        found += int(fields[1]) == parent and fields[0] == b"Z"
+    return found
+for _ in range(100):
+    reader, writer = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        os.close(writer)
+        for _ in range(100):
+            if os.fork() == 0:
+                os.read(reader, 1)
+                os._exit(0)
+        os._exit(0)
+    os.waitpid(middle, 0)
+    os.close(writer)
+    os.close(reader)
+end = time.monotonic() + 60
+while zombies():
+    if time.monotonic() > end: sys.exit(1)
+    time.sleep(0.01)
+sys.exit(42)
+"""
+process = start(*PYTHON, CHILD)
+assert process.wait() == 42
+"#;
+
+#[test]
+fn ten_thousand_orphans_leave_no_zombie() {
+    script(ORPHANS);
+}
+
+#[test]
+fn ten_thousand_orphans_leave_no_zombie_of_pid_1() {
+    // The script is PID 1 and steps aside by exec, so that tidegate is.
+    under(
+        &namespace(),
+        &ORPHANS
+            .replace("process = start(*PYTHON, CHILD)", "os.execv(TIDEGATE[0], TIDEGATE + PYTHON + [CHILD.replace('sys.exit(42)', 'sys.exit(0 if parent == 1 else 2)')])")
+            .replace("assert process.wait() == 42", ""),
+    );
+}
+
+#[test]
+fn orphans_are_ours_outside_pid_1_too() {
+    script(
+        r#"
+CHILD = """
+import os, time
+reader, writer = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        middle = os.getppid()
+        os.setsid()
+        os.read(reader, 1)
+        while os.getppid() == middle: time.sleep(0.001)
+        os.write(1, f"{os.getppid()}\\n".encode())
+        os._exit(0)
+    os._exit(0)
+os.wait()
+os.write(writer, b"x")
+import signal
+signal.pause()
+"""
+process = start(*PYTHON, CHILD)
+assert int(line(process)) == process.pid
+os.kill(process.pid, signal.SIGUSR1)
+assert process.wait() == 128 + signal.SIGUSR1
+"#,
+    );
+}
+
+/// The child leaves processes that hold a pipe open. All are gone when we are.
+const LEFTOVERS: &str = r#"
+CHILD = """
+import os, signal, sys, time
+def leave(how):
+    if os.fork() == 0:
+        how()
+        os.write(1, b"ready\\n")
+        while True: signal.pause()
+def daemon():
+    os.setsid()
+    if os.fork(): os._exit(0)
+leave(lambda: None)
+leave(os.setsid)
+leave(daemon)
+leave(lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
+leave(lambda: (os.setsid(), signal.signal(signal.SIGTERM, signal.SIG_IGN), signal.signal(signal.SIGHUP, signal.SIG_IGN)))
+leave(lambda: (os.write(1, b"ready\\n"), os.kill(os.getpid(), signal.SIGSTOP)))
+sys.stdin.readline()
+sys.exit(3)
+"""
+process = start(*PYTHON, CHILD, stdin=subprocess.PIPE)
+for _ in range(6): assert line(process) == "ready"
+process.stdin.write(b"x\n"); process.stdin.close()
+assert process.wait() == 3
+os.set_blocking(process.stdout.fileno(), False)
+rest = os.read(process.stdout.fileno(), 100)
+assert rest in (b"", b"ready\n"), rest
+if rest: assert os.read(process.stdout.fileno(), 100) == b""
+"#;
+
+#[test]
+fn nobody_outlives_us() {
+    script(LEFTOVERS);
+}
+
+#[test]
+fn nobody_outlives_us_without_proc_but_those_who_left_the_group() {
+    script(
+        r#"
+# Seen by a mount namespace of our own, with an empty directory in place of /proc.
+launcher = ["unshare", "--mount"] + ([] if os.getuid() == 0 else ["--map-root-user"])
+CHILD = "trap '' TERM; (trap '' TERM; while :; do sleep 1; done) & echo ready; exit 3"
+command = launcher + ["sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"] + TIDEGATE + ["sh", "-c", CHILD]
+process = subprocess.Popen(command, stdout=subprocess.PIPE)
+assert line(process) == "ready"
+assert process.wait() == 3
+os.set_blocking(process.stdout.fileno(), False)
+assert os.read(process.stdout.fileno(), 100) == b""
+"#,
+    );
+}
+
+#[test]
+fn a_fork_bomb_of_leftovers_is_ended() {
+    script(
+        r#"
+CHILD = """
+import os, signal, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setsid()
+    os.write(1, b"ready\\n")
+    # Always one alive, never the same: the parent is gone as soon as its child is there.
+    while True:
+        if os.fork(): os._exit(0)
+        time.sleep(0.002)
+sys.stdin.readline()
+"""
+process = start(*PYTHON, CHILD, stdin=subprocess.PIPE)
+assert line(process) == "ready"
+process.stdin.close()
+assert process.wait() == 0
+os.set_blocking(process.stdout.fileno(), False)
+assert os.read(process.stdout.fileno(), 100) == b""
+"#,
+    );
+}
+
+#[test]
+fn processes_that_are_not_ours_are_left_alone() {
+    script(
+        r#"
+stranger = subprocess.Popen(["sleep", "1000"])
+process = start("sh", "-c", "sleep 1000 & exit 0")
+assert process.wait() == 0
+assert stranger.poll() is None
+stranger.kill()
+stranger.wait()
+"#,
+    );
+}

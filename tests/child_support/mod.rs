@@ -1,0 +1,145 @@
+//! Runs Python scripts beside the real binary: they start it, send it signals and look at
+//! what its child sees, which takes a handful of lines there.
+
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+/// No test takes longer, not on a slow machine either.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// What every script begins with. `TIDEGATE` is the command line up to the child's.
+const PRELUDE: &str = r#"
+import os, sys, signal, subprocess, time, select, struct, ctypes
+TIDEGATE = [os.environ.pop("TEST_TIDEGATE"), "run", "--listen", "off", "--"]
+PYTHON = [sys.executable, "-S", "-E", "-c"]
+libc = ctypes.CDLL(None, use_errno=True)
+
+def eventually(holds, what):
+    """Looks until it holds; for what nobody tells us of."""
+    end = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < end, "never: " + what
+        time.sleep(0.005)
+
+def status(pid):
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as f:
+            fields = f.read().rpartition(b")")[2].split()
+        return fields[0].decode(), int(fields[1])
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+def children(parent):
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [pid for pid in pids if (status(pid) or (0, 0))[1] == parent]
+
+def start(*command, **how):
+    how.setdefault("stdout", subprocess.PIPE)
+    return subprocess.Popen(TIDEGATE + list(command), **how)
+
+def line(process):
+    return process.stdout.readline().decode().strip()
+"#;
+
+/// Runs a script to its end; it has to end well. Returns what it printed.
+pub fn script(text: &str) -> String {
+    under(&[], text)
+}
+
+/// As [`script`], under a launcher such as `unshare`.
+pub fn under(launcher: &[&str], text: &str) -> String {
+    let words: Vec<&str> = launcher
+        .iter()
+        .copied()
+        .chain(["python3", "-S", "-E", "-c"])
+        .collect();
+    let mut command = Command::new(words[0]);
+    command
+        .args(&words[1..])
+        .arg(format!("{PRELUDE}\n{text}"))
+        .env("TEST_TIDEGATE", env!("CARGO_BIN_EXE_tidegate"));
+    let output = run(&mut command);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(
+        output.status.success(),
+        "the script ended with {}\nstdout: {said}\nstderr: {}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+    said
+}
+
+/// `tidegate run --listen off -- CMD`
+#[allow(dead_code, reason = "each test file compiles its own copy of this one")]
+pub fn tidegate(command: &[&str]) -> Command {
+    let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
+    tidegate.args(["run", "--listen", "off", "--"]).args(command);
+    tidegate
+}
+
+/// Runs a command to its end, with a bound.
+pub fn run(command: &mut Command) -> Output {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|why| panic!("{command:?}: {why}"));
+    let (stdout, stderr) = (gather(child.stdout.take()), gather(child.stderr.take()));
+    let (sender, ended) = mpsc::channel();
+    let pid = child.id();
+    thread::spawn(move || sender.send(child.wait()));
+    let status = match ended.recv_timeout(PATIENCE) {
+        Ok(status) => status.expect("the status of our own child"),
+        Err(_) => {
+            let group = Pid::from_raw(pid.cast_signed());
+            let _ = killpg(group, Signal::SIGKILL);
+            panic!("{command:?} did not end within {PATIENCE:?}")
+        }
+    };
+    let gathered = |bytes: mpsc::Receiver<Vec<u8>>| {
+        bytes
+            .recv_timeout(PATIENCE)
+            .unwrap_or_else(|_| panic!("{command:?} left a process behind that holds its output open"))
+    };
+    Output {
+        status,
+        stdout: gathered(stdout),
+        stderr: gathered(stderr),
+    }
+}
+
+fn gather(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, bytes) = mpsc::channel();
+    let mut pipe = pipe.expect("asked for");
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        let _ = pipe.read_to_end(&mut all);
+        sender.send(all)
+    });
+    bytes
+}
+
+/// Words that make a launcher a new PID namespace with its own `/proc`, as root or not.
+#[allow(dead_code, reason = "each test file compiles its own copy of this one")]
+pub fn namespace() -> Vec<&'static str> {
+    let mut words = vec!["unshare", "--fork", "--pid", "--mount-proc", "--kill-child"];
+    if !is_root() {
+        words.push("--map-root-user");
+    }
+    words
+}
+
+/// Whether the tests run as root.
+#[allow(dead_code, reason = "each test file compiles its own copy of this one")]
+pub fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
