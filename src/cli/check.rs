@@ -70,7 +70,7 @@ mod tests {
         let file = folder.path().join("tidegate.yaml");
         std::fs::write(&file, text).expect("a file");
         let mut out = Vec::new();
-        let outcome = run(&[file.clone()], &mut out).expect("written");
+        let outcome = run(std::slice::from_ref(&file), &mut out).expect("written");
         let out = String::from_utf8(out).expect("text");
         (outcome, out.replace(&file.display().to_string(), "tidegate.yaml"))
     }

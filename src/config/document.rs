@@ -6,8 +6,9 @@ use std::path::Path;
 
 use serde::de::DeserializeSeed as _;
 
-use super::entry::{Notes, Refusal, ValueSeed};
+use super::entry::Refusal;
 use super::error::{ConfigError, Origin};
+use super::reading::{Notes, ValueSeed};
 use super::schema::Config;
 
 /// The most bytes a config has. It is read whole, so there has to be a most.

@@ -63,9 +63,9 @@ pub const FLAGS: &[Flag] = flags! {
     "margin" "PERCENT" => "marginPercent", "TIDEGATE_MARGIN", Time,
         "The share of it that is never used" ["20%"];
     "propagation" "DURATION" => "drain.propagation", "TIDEGATE_PROPAGATION", Drain,
-        "How long load balancers get to notice" ["5s, less when the grace period is short"];
+        "How long load balancers get to notice" ["up to 5s"];
     "quiet" "DURATION" => "drain.quiet", "TIDEGATE_QUIET", Drain,
-        "How long in-flight stays quiet to be believed" ["1s, less when the grace period is short"];
+        "How long in-flight stays quiet to be believed" ["up to 1s"];
     "inflight-url" "URL" => "inflight[0].prometheus.url", "TIDEGATE_INFLIGHT_URL", Drain,
         "The Prometheus page that shows the calls under way; needs --inflight-query" ["none"];
     "inflight-query" "EXPR" => "inflight[0].prometheus.query", "TIDEGATE_INFLIGHT_QUERY", Drain,
@@ -73,7 +73,7 @@ pub const FLAGS: &[Flag] = flags! {
     "stop-signal" "SIGNAL" => "child.stopSignal", "TIDEGATE_STOP_SIGNAL", Child,
         "What stops the child" ["SIGTERM"];
     "stop-timeout" "DURATION" => "child.stopTimeout", "TIDEGATE_STOP_TIMEOUT", Child,
-        "Guaranteed to the child between its stop signal and SIGKILL" ["5s, less when the grace period is short"];
+        "Guaranteed to the child between its stop signal and SIGKILL" ["up to 5s"];
     "listen" "ADDR" => "health.listen", "TIDEGATE_LISTEN", Seen,
         "Where health is served: ADDR:PORT, unix:/path or off" ["0.0.0.0:9095"];
     "log-format" "FORMAT" => "telemetry.logFormat", "TIDEGATE_LOG_FORMAT", Seen,

@@ -11,12 +11,13 @@
 //! | --- | --- |
 //! | `schema/` | every key, once; its variable and its reading come from that definition |
 //! | `section`, `entry` | what the definition becomes: reading, merging, setting, listing |
+//! | `reading` | the walk through a document that knows the place of what it refuses |
 //! | `scalars`, `duration`, `signal`, `listen`, `url` | the values, each with its refusals |
 //! | `document` | one YAML text, with the line of what is wrong |
 //! | `environment`, `flags` | the short ways to set one key |
 //! | `layers` | later wins |
 //! | `unsupported` | what can be written and is not done yet |
-//! | `settings` | defaults and the rules between keys |
+//! | `settings`, `rules` | what is in force; defaults and the rules between keys |
 //! | `error` | one line: layer, line, key, why, mend |
 
 mod document;
@@ -28,6 +29,8 @@ pub mod flags;
 mod layers;
 mod listen;
 mod nearest;
+mod reading;
+mod rules;
 mod scalars;
 pub mod schema;
 mod section;

@@ -12,11 +12,20 @@ fn plain(name: &str) -> String {
         .collect()
 }
 
+/// How many slips lie between two names; a part of a name counts as one.
+fn slips(written: &str, name: &str) -> usize {
+    let name = plain(name);
+    if written.len() >= 4 && name.contains(written) {
+        return 1.min(name.len() - written.len());
+    }
+    strsim::osa_distance(written, &name)
+}
+
 /// The candidate with the fewest slips from `written`, and how many those are.
 fn closest<'a>(written: &str, candidates: impl Iterator<Item = &'a str>) -> Option<(&'a str, usize)> {
     let written = plain(written);
     candidates
-        .map(|candidate| (candidate, strsim::osa_distance(&written, &plain(candidate))))
+        .map(|candidate| (candidate, slips(&written, candidate)))
         .min_by_key(|(_, slips)| *slips)
 }
 
@@ -47,12 +56,14 @@ pub fn unknown_key(section: &str, written: &str, keys: &[&str]) -> Refusal {
         return Refusal(format!("unknown key; did you mean {section}{dot}{name}?"));
     }
     let all = schema::keys();
-    let same_name = |path: &str| {
+    let last = |path: &str| {
         path.rsplit('.')
             .next()
-            .is_some_and(|last| plain(last) == plain(written))
+            .map_or(0, |last| slips(&plain(written), last))
     };
-    if let Some(key) = all.iter().find(|key| same_name(&key.path)) {
+    if let Some(key) = all.iter().min_by_key(|key| last(&key.path))
+        && is_near(written, last(&key.path))
+    {
         return Refusal(format!("unknown key; did you mean {}?", key.path));
     }
     let nearest = suggestion(written, keys.iter().copied());

@@ -7,7 +7,8 @@ use std::time::Duration;
 use serde::de::MapAccess;
 
 use super::duration;
-use super::entry::{At, Entry, Form, Key, KeySeed, MOST_ITEMS, Refusal, Scalar, ValueSeed, quoted};
+use super::entry::{Entry, Form, Key, MOST_ITEMS, Refusal, Scalar, quoted};
+use super::reading::{At, KeySeed, ValueSeed};
 
 impl Entry for u64 {
     const EXPECTS: &'static str = "a whole number, 0 or more";

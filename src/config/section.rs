@@ -55,10 +55,10 @@ macro_rules! section {
             const EXPECTS: &'static str = "a mapping";
 
             fn mapping<'de, A: serde::de::MapAccess<'de>>(
-                at: &$crate::config::entry::At<'_>,
+                at: &$crate::config::reading::At<'_>,
                 mut map: A,
             ) -> Result<Self, A::Error> {
-                use $crate::config::entry::{KnownKeySeed, ValueSeed};
+                use $crate::config::reading::{KnownKeySeed, ValueSeed};
                 use $crate::config::section::Shape as _;
                 let mut section = Self::default();
                 let mut seen = 0;
