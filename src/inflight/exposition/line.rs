@@ -117,6 +117,9 @@ fn braces<'l>(mut name: Option<&'l str>, line: &'l [u8]) -> Result<(Series<'l>, 
             labels.push((first, value));
             after
         } else if rest.first() == Some(&b'"') && name.is_none() && quoted_name.is_none() {
+            if first.is_empty() {
+                return Err(Broken("the metric name is empty"));
+            }
             quoted_name = Some(first);
             after
         } else {
@@ -240,7 +243,9 @@ fn number(bytes: &[u8]) -> Option<f64> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<(String, Vec<(String, String)>, f64), Broken> {
+    type Sample = (String, Vec<(String, String)>, f64);
+
+    fn read(line: &str) -> Result<Sample, Broken> {
         let (series, rest) = series(trim(line.as_bytes()))?;
         let labels = series
             .labels
@@ -250,11 +255,7 @@ mod tests {
         Ok((series.name.to_string(), labels, value(rest)?))
     }
 
-    fn sample(
-        name: &str,
-        labels: &[(&str, &str)],
-        value: f64,
-    ) -> Result<(String, Vec<(String, String)>, f64), Broken> {
+    fn sample(name: &str, labels: &[(&str, &str)], value: f64) -> Result<Sample, Broken> {
         let labels = labels
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -322,6 +323,7 @@ mod tests {
             r#"m{"n"} 1"#,
             r#"{a="b"} 1"#,
             r#"{"m","n"} 1"#,
+            r#"{"",a="b"} 1"#,
             "{} 1",
             "{",
             "",

@@ -6,6 +6,7 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use super::line::{self, Broken};
 use crate::inflight::query::{Selector, Tally};
@@ -24,6 +25,9 @@ pub struct Scanner<'q> {
     names: Vec<&'q str>,
     /// A selector without a fixed name: every sample line has to be looked at.
     any_name: bool,
+    /// The name of the last sample and the selectors that may mean it: samples of a name stand
+    /// together, and a regular expression on names need not be asked for each.
+    last: (String, Arc<[usize]>),
     /// The beginning of a line whose end has not come yet.
     partial: Vec<u8>,
     line_number: u64,
@@ -59,6 +63,7 @@ impl<'q> Scanner<'q> {
             any_name: selectors.iter().any(|selector| selector.name().is_none()),
             selectors,
             names,
+            last: (String::new(), Arc::new([])),
             partial: Vec::new(),
             line_number: 0,
             recognised: false,
@@ -202,10 +207,12 @@ impl<'q> Scanner<'q> {
     }
 
     /// The selectors that may mean a metric of this name.
-    fn wanting(&self, name: &str) -> Vec<usize> {
-        (0..self.selectors.len())
-            .filter(|&at| self.selectors[at].wants_name(name))
-            .collect()
+    fn wanting(&mut self, name: &str) -> Arc<[usize]> {
+        if self.last.0 != name {
+            let wanting = (0..self.selectors.len()).filter(|&at| self.selectors[at].wants_name(name));
+            self.last = (name.to_owned(), wanting.collect());
+        }
+        self.last.1.clone()
     }
 
     fn sample(&mut self, wanting: &[usize], series: &line::Series<'_>, rest: &[u8]) {

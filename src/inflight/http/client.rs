@@ -64,8 +64,9 @@ struct Link {
 
 /// The protocol and the socket, which move only while [`Wire::drive`] runs.
 struct Wire {
-    connection: http1::Connection<TokioIo<TcpStream>, Empty<Bytes>>,
-    ended: bool,
+    /// None once it has ended: dropped, it fails whatever still waits for it. Kept, it would let
+    /// a request sent to it wait for ever.
+    connection: Option<http1::Connection<TokioIo<TcpStream>, Empty<Bytes>>>,
 }
 
 impl Wire {
@@ -74,8 +75,12 @@ impl Wire {
         let mut work = pin!(work);
         poll_fn(|context| {
             // Its outcome comes out of `work` too, as the answer or an error.
-            if !self.ended && Pin::new(&mut self.connection).poll(context).is_ready() {
-                self.ended = true;
+            if self
+                .connection
+                .as_mut()
+                .is_some_and(|wire| Pin::new(wire).poll(context).is_ready())
+            {
+                self.connection = None;
             }
             work.as_mut().poll(context)
         })
@@ -182,8 +187,7 @@ impl Client {
         Ok(Link {
             sender,
             wire: Wire {
-                connection,
-                ended: false,
+                connection: Some(connection),
             },
         })
     }

@@ -2,8 +2,8 @@
 //! beyond.
 //!
 //! ```text
-//!  text ─► token (literal) ─► parse ─► Query: steps + selectors ─┐
-//!                                        a tally a selector ─────┴─► program: a number, or unknown
+//!  text ─► token (literal) ─► parse (selector_parse) ─► Query: steps + selectors ─┐
+//!                                                        a tally a selector ─────┴─► program: a number, or unknown
 //! ```
 //!
 //! Every operand is one number: an aggregation, a number, or a selector that matches exactly one
@@ -14,6 +14,7 @@ mod literal;
 mod parse;
 mod program;
 mod selector;
+mod selector_parse;
 mod tally;
 mod token;
 

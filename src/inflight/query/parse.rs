@@ -5,7 +5,8 @@
 
 use super::error::QueryError;
 use super::program::{Aggregation, Query, Step};
-use super::selector::{Selector, Test, anchored};
+use super::selector::Selector;
+use super::selector_parse::selector;
 use super::token::{Token, Tokens};
 
 /// How deep parentheses may nest: the parser recurses with them, and its stack is bounded.
@@ -122,7 +123,7 @@ impl Parser<'_> {
                 self.named(&name, offset)
             }
             Token::OpenBrace => {
-                let selector = self.selector(None, offset)?;
+                let selector = selector(&mut self.tokens, None, offset)?;
                 self.read(selector, Aggregation::Single);
                 Ok(())
             }
@@ -163,7 +164,7 @@ impl Parser<'_> {
                 .tokens
                 .not_supported(self.tokens.offset(), format!("grouping (`{name} {word}`)"))),
             _ => {
-                let selector = self.selector(Some(name), offset)?;
+                let selector = selector(&mut self.tokens, Some(name), offset)?;
                 self.read(selector, Aggregation::Single);
                 Ok(())
             }
@@ -196,7 +197,7 @@ impl Parser<'_> {
             }
             _ => return Err(self.tokens.not_supported(offset, arithmetic)),
         };
-        let selector = self.selector(metric.as_deref(), offset)?;
+        let selector = selector(&mut self.tokens, metric.as_deref(), offset)?;
         self.read(selector, aggregation);
         while self.nesting > before {
             if let Token::Plus | Token::Minus | Token::Times | Token::Divide = self.tokens.peek() {
@@ -271,132 +272,8 @@ impl Parser<'_> {
         });
         self.selectors.push(selector);
     }
-
-    /// A selector that begins at `start`, its bare name already taken.
-    fn selector(&mut self, name: Option<&str>, start: usize) -> Result<Selector, QueryError> {
-        let mut parts = SelectorParts {
-            name: name.map(str::to_owned),
-            name_tests: Vec::new(),
-            matchers: Vec::new(),
-        };
-        if self.tokens.take_if(&Token::OpenBrace)? {
-            while !self.tokens.take_if(&Token::CloseBrace)? {
-                self.part(&mut parts)?;
-                if !self.tokens.take_if(&Token::Comma)? && self.tokens.peek() != &Token::CloseBrace {
-                    return Err(self
-                        .tokens
-                        .malformed(self.tokens.offset(), "`,` or `}` is expected in a selector"));
-                }
-            }
-        }
-        if parts.matches_everything() {
-            return Err(self.tokens.malformed(
-                start,
-                "a selector needs a name or a matcher that does not match the empty string",
-            ));
-        }
-        let text = self.tokens.text_since(start).to_owned();
-        let SelectorParts {
-            mut name,
-            mut name_tests,
-            matchers,
-        } = parts;
-        // {__name__="x"} is x: it gets the name, and the scanner its fast way.
-        if name.is_none()
-            && let Some(at) = name_tests.iter().position(|test| matches!(test, Test::Equal(_)))
-            && let Test::Equal(exact) = name_tests.remove(at)
-        {
-            name = Some(exact);
-        }
-        Ok(Selector {
-            text,
-            name,
-            name_tests,
-            matchers,
-        })
-    }
-
-    /// One entry between the braces: a quoted metric name, or a matcher.
-    fn part(&mut self, parts: &mut SelectorParts) -> Result<(), QueryError> {
-        let offset = self.tokens.offset();
-        let label = match self.tokens.take()? {
-            Token::Name(label) if !label.contains(':') => label,
-            Token::Name(label) => {
-                return Err(self
-                    .tokens
-                    .malformed(offset, format!("the label name `{label}` must be in quotes")));
-            }
-            Token::Text(text) if !self.at_matcher() => return self.quoted_name(text, parts, offset),
-            Token::Text(label) => label,
-            _ => return Err(self.tokens.malformed(offset, "a label name is expected here")),
-        };
-        let operator_offset = self.tokens.offset();
-        let operator = self.tokens.take()?;
-        let value_offset = self.tokens.offset();
-        if !matches!(
-            operator,
-            Token::Equal | Token::NotEqual | Token::Matches | Token::NotMatches
-        ) {
-            return Err(self.tokens.malformed(
-                operator_offset,
-                "one of = != =~ !~ is expected after a label name",
-            ));
-        }
-        let Token::Text(value) = self.tokens.take()? else {
-            return Err(self
-                .tokens
-                .malformed(value_offset, "a value in quotes is expected here"));
-        };
-        let regex = |pattern: &str| anchored(pattern).map_err(|why| self.tokens.malformed(value_offset, why));
-        let test = match operator {
-            Token::Equal => Test::Equal(value),
-            Token::NotEqual => Test::NotEqual(value),
-            Token::Matches => Test::Matches(regex(&value)?),
-            _ => Test::NotMatches(regex(&value)?),
-        };
-        if label != "__name__" {
-            parts.matchers.push((label, test));
-        } else if parts.name.is_some() {
-            return Err(self.tokens.malformed(offset, "the metric name is given twice"));
-        } else {
-            parts.name_tests.push(test);
-        }
-        Ok(())
-    }
-
-    fn at_matcher(&self) -> bool {
-        matches!(
-            self.tokens.peek(),
-            Token::Equal | Token::NotEqual | Token::Matches | Token::NotMatches
-        )
-    }
-
-    fn quoted_name(&self, name: String, parts: &mut SelectorParts, offset: usize) -> Result<(), QueryError> {
-        if parts.name.is_some() || !parts.name_tests.is_empty() {
-            return Err(self.tokens.malformed(offset, "the metric name is given twice"));
-        }
-        if name.is_empty() {
-            return Err(self.tokens.malformed(offset, "the metric name is empty"));
-        }
-        parts.name = Some(name);
-        Ok(())
-    }
 }
 
 fn is_grouping(word: &str) -> bool {
     word.eq_ignore_ascii_case("by") || word.eq_ignore_ascii_case("without")
-}
-
-struct SelectorParts {
-    name: Option<String>,
-    name_tests: Vec<Test>,
-    matchers: Vec<(String, Test)>,
-}
-
-impl SelectorParts {
-    fn matches_everything(&self) -> bool {
-        self.name.is_none()
-            && self.name_tests.iter().all(|test| test.accepts(""))
-            && self.matchers.iter().all(|(_, test)| test.accepts(""))
-    }
 }
