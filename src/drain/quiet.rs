@@ -6,6 +6,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::budget::after;
+
 /// One look at the calls in flight, with the moments it was begun and made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Look {
@@ -29,6 +31,8 @@ pub enum InFlight {
 /// What the looks so far amount to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Judgement {
+    /// No look has been answered since the moment named.
+    NoneYet(Instant),
     /// Calls are under way or arriving.
     Busy,
     /// Quiet since the moment named, not yet for the whole period.
@@ -57,7 +61,7 @@ impl Watch {
         Self {
             threshold,
             period,
-            judgement: Judgement::UnknownSince(now),
+            judgement: Judgement::NoneYet(now),
             arrivals: None,
             stuck: None,
         }
@@ -71,29 +75,38 @@ impl Watch {
     /// The earliest moment at which a look can complete the quiet period.
     pub fn complete_at(&self) -> Option<Instant> {
         match self.judgement {
-            Judgement::QuietSince(since) => Some(since + self.period),
+            Judgement::QuietSince(since) => Some(after(since, self.period)),
             _ => None,
         }
     }
 
     /// Whether the gauge has stood still above the threshold, with no call arriving, for
-    /// `after` or longer.
-    pub fn is_stalled(&self, now: Instant, after: Duration) -> bool {
+    /// `patience` or longer.
+    pub fn is_stalled(&self, now: Instant, patience: Duration) -> bool {
         self.stuck
-            .is_some_and(|(_, since)| now.saturating_duration_since(since) >= after)
+            .is_some_and(|(_, since)| now.saturating_duration_since(since) >= patience)
     }
 
     /// Takes in a look whose answer came at `now`.
     pub fn take(&mut self, now: Instant, look: Look) {
+        let lost = self.arrivals.is_some() && look.arrivals.is_none();
         let arrived = self.arrived(look.arrivals);
-        self.judgement = match (look.in_flight, self.judgement) {
-            (InFlight::Unknown, Judgement::UnknownSince(since)) => Judgement::UnknownSince(since),
+        let in_flight = match look.in_flight {
+            InFlight::Count(count) if count > self.threshold => look.in_flight,
+            // A counter that cannot be read any more is not a counter that stands still.
+            _ if lost => InFlight::Unknown,
+            in_flight => in_flight,
+        };
+        self.judgement = match (in_flight, self.judgement) {
+            (InFlight::Unknown, Judgement::UnknownSince(since) | Judgement::NoneYet(since)) => {
+                Judgement::UnknownSince(since)
+            }
             (InFlight::Unknown, _) => Judgement::UnknownSince(now),
             (InFlight::Count(count), _) if count > self.threshold => Judgement::Busy,
             // A call came and went between two looks: the quiet was broken, and a new one
             // begins here.
             (InFlight::Count(_), _) if arrived => Judgement::QuietSince(now),
-            (InFlight::Count(_), Judgement::QuietSince(since)) if look.begun >= since + self.period => {
+            (InFlight::Count(_), Judgement::QuietSince(since)) if look.begun >= after(since, self.period) => {
                 Judgement::Quiet
             }
             (InFlight::Count(_), Judgement::QuietSince(since)) => Judgement::QuietSince(since),
@@ -120,6 +133,12 @@ impl Watch {
             self.arrivals = arrivals;
         }
         matches!((before, arrivals), (Some(before), Some(now)) if before != now)
+    }
+}
+
+impl From<Option<u64>> for InFlight {
+    fn from(count: Option<u64>) -> Self {
+        count.map_or(Self::Unknown, Self::Count)
     }
 }
 

@@ -69,7 +69,7 @@ pub enum Do {
     Refuse,
     /// Leave the phase if its time is up.
     Weigh,
-    /// Remember that a stop was asked for before the child ran.
+    /// T0 before the child runs: NOT_SERVING, the clock starts.
     Remember,
     /// The child runs: SERVING, unless a stop was asked for already.
     Serve,
@@ -79,6 +79,8 @@ pub enum Do {
     BeginHeld,
     /// The stop goes on as it was; a second SIGINT skips the waits.
     Join,
+    /// T0 after the child's own end: the clock starts, and bounds the leftovers.
+    Bound,
     /// The deadline moves earlier, never later.
     Shorten,
     /// The waits are over: the child gets its stop signal.
@@ -100,8 +102,8 @@ pub enum Do {
 }
 
 use Do::{
-    Begin, BeginHeld, EndLeftovers, Finish, HoldOn, HurryUp, Join, Note, Nothing, Refuse, Remember, Serve,
-    Shorten, TakeLook, Undo, Visible, Weigh,
+    Begin, BeginHeld, Bound, EndLeftovers, Finish, HoldOn, HurryUp, Join, Note, Nothing, Refuse, Remember,
+    Serve, Shorten, TakeLook, Undo, Visible, Weigh,
 };
 
 /// The number of phases.
@@ -113,15 +115,15 @@ pub const KINDS: usize = 12;
 #[rustfmt::skip]
 pub const TABLE: [[Do; KINDS]; PHASES] = [
     //                 ChildUp  Trigger    Shorten  Hurry    Hold     Resume   Notified Evidence Look      ChildGone     AllGone  Tick
-    /* Starting    */ [Serve,   Remember,  Nothing, Refuse,  Refuse,  Refuse,  Nothing, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Serving     */ [Nothing, Begin,     Nothing, Refuse,  HoldOn,  Refuse,  Nothing, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Held        */ [Nothing, BeginHeld, Nothing, Refuse,  Nothing, Undo,    Nothing, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
+    /* Starting    */ [Serve,   Remember,  Shorten, Refuse,  Refuse,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
+    /* Serving     */ [Nothing, Begin,     Nothing, Refuse,  HoldOn,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
+    /* Held        */ [Nothing, BeginHeld, Nothing, Refuse,  Nothing, Undo,    Visible, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
     /* Notify      */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Visible, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
     /* Propagation */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
     /* InFlight    */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Nothing, TakeLook, EndLeftovers, Nothing, Weigh],
     /* Stop        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
     /* Kill        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Leftovers   */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Nothing,      Finish,  Weigh],
+    /* Leftovers   */ [Nothing, Bound,     Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Nothing,      Finish,  Weigh],
     /* Over        */ [Nothing, Nothing,   Nothing, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Nothing,      Nothing, Nothing],
 ];
 
