@@ -79,11 +79,8 @@ impl Page {
                 "stop" => "the program got its SIGTERM and ended",
                 _ => "SIGKILL, and what was left",
             };
-            let line = format!(
-                "{:>9} to {:>7}  phase {name:<20}  {what}",
-                seconds(at),
-                seconds(at + *length)
-            );
+            let span = format!("{} to {}", seconds(at), seconds(at + *length));
+            let line = format!("             {name:<12}{span:<20}    {what}");
             self.line(&self.toned(Tone::Dim, &line));
             at += *length;
         }
