@@ -1,17 +1,25 @@
 //! Build-time code: the gRPC messages, generated from our own proto files.
+//!
+//! `protox` compiles them, so that nobody needs `protoc`. Clients and servers
+//! come without tonic's transport: the product owns its connections.
 
 use std::error::Error;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    example_library()?;
-    Ok(())
-}
+/// Every proto compiled, as (the directory imports start from, the file in it): the health service, and the
+/// service of `examples/library`, which the demo and the tests call and the product has no use for.
+const PROTOS: &[(&str, &str)] = &[
+    ("proto", "grpc/health/v1/health.proto"),
+    ("examples/proto", "library.proto"),
+];
 
-/// The service of `examples/library`, which the demo and the tests call as well. The product itself has no
-/// use for it.
-fn example_library() -> Result<(), Box<dyn Error>> {
-    println!("cargo:rerun-if-changed=examples/proto/library.proto");
-    let files = protox::compile(["library.proto"], ["examples/proto"])?;
-    tonic_prost_build::configure().compile_fds(files)?;
+fn main() -> Result<(), Box<dyn Error>> {
+    for (root, file) in PROTOS {
+        println!("cargo:rerun-if-changed={root}/{file}");
+        let descriptors = protox::compile([file], [root])?;
+        tonic_prost_build::configure()
+            .build_transport(false)
+            .btree_map(".")
+            .compile_fds(descriptors)?;
+    }
     Ok(())
 }

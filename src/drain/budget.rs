@@ -107,6 +107,17 @@ pub struct DoesNotFit {
     pre_stop: Duration,
 }
 
+impl Window {
+    /// The window where none is written: a quarter of the budget, 5 s at most.
+    pub fn within(budget: Budget) -> Self {
+        let window = (budget.0 / 4).min(Duration::from_secs(5));
+        Self {
+            min: window,
+            max: window,
+        }
+    }
+}
+
 impl Margin {
     /// A margin of `percent`, 0 to 99.
     ///
@@ -166,13 +177,7 @@ impl Plan {
         let budget = Budget::new(grace, margin, pre_stop)?;
         let share = |most: Duration, part: u32| most.min(budget.0 / part);
         let seconds = Duration::from_secs;
-        let propagation = wishes.propagation.unwrap_or_else(|| {
-            let window = share(seconds(5), 4);
-            Window {
-                min: window,
-                max: window,
-            }
-        });
+        let propagation = wishes.propagation.unwrap_or_else(|| Window::within(budget));
         let plan = Self {
             grace,
             budget,
@@ -194,6 +199,12 @@ impl Plan {
             })));
         }
         Ok(plan)
+    }
+
+    /// The end of the budget that nothing is planned into: the last SIGKILL leaves this much
+    /// for the dead to be reaped and the report to be written before D.
+    pub fn reserve(&self) -> Duration {
+        Duration::from_millis(50).min(self.budget.0 / 20)
     }
 
     /// The least time a drain of this plan can be asked to fit in.
