@@ -5,8 +5,12 @@
 
 use std::error::Error;
 
-/// Every proto compiled, as (the directory imports start from, the file in it).
-const PROTOS: &[(&str, &str)] = &[("proto", "grpc/health/v1/health.proto")];
+/// Every proto compiled, as (the directory imports start from, the file in it): the health service, and the
+/// service of `examples/library`, which the demo and the tests call and the product has no use for.
+const PROTOS: &[(&str, &str)] = &[
+    ("proto", "grpc/health/v1/health.proto"),
+    ("examples/proto", "library.proto"),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for (root, file) in PROTOS {
