@@ -199,10 +199,7 @@ async fn a_probe_is_answered_while_shutting_down() {
         .unwrap();
     let mut answer = String::new();
     within(early.read_to_string(&mut answer)).await.unwrap();
-    assert!(
-        answer.starts_with("HTTP/1.1 503 ") && answer.contains("connection: close"),
-        "{answer}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
     assert!(!ended.is_finished());
     drop(raw);
     within(ended).await.unwrap();

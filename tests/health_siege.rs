@@ -137,15 +137,32 @@ async fn who_says_nothing_or_half_a_request_is_closed_after_ten_seconds() {
         silent.push(stream);
     }
     let mut resting = room.tcp().await;
-    for _ in 0..3 {
-        resting
-            .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
-            .await
-            .unwrap();
-        let mut answer = Vec::new();
-        while !answer.ends_with(b"ok\n") {
-            assert_ne!(resting.read_buf(&mut answer).await.unwrap(), 0);
-        }
-        tokio::time::sleep(Duration::from_secs(120)).await;
+    let mut watch = room.client().await.watch(ask("a")).await.unwrap().into_inner();
+    within(watch.message()).await.unwrap();
+    let idle = room.client().await;
+    probe(&mut resting).await;
+    for stream in &mut silent {
+        let mut rest = Vec::new();
+        let _ = within(stream.read_to_end(&mut rest)).await;
+        assert!(start.elapsed() >= Duration::from_secs(10));
+    }
+    // Those that rest between two requests, or listen, are still there.
+    probe(&mut resting).await;
+    idle.clone().check(ask("a")).await.unwrap();
+    room.board.drain();
+    within(watch.message())
+        .await
+        .unwrap()
+        .expect("the drain's message");
+}
+
+async fn probe(stream: &mut TcpStream) {
+    stream
+        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"ok\n") {
+        assert_ne!(within(stream.read_buf(&mut answer)).await.unwrap(), 0, "closed");
     }
 }

@@ -69,22 +69,8 @@ impl Board {
     /// [`OVERALL`] gives it a verdict of its own, which counts with the others. Without any services
     /// it has only that one.
     pub fn new<S: Into<String>>(services: impl IntoIterator<Item = S>, recovery: Recovery) -> Self {
-        let mut parts: BTreeMap<_, _> = services
-            .into_iter()
-            .map(|name| (name.into(), Part::default()))
-            .collect();
-        parts.remove(LIVENESS);
-        if parts.is_empty() {
-            parts.insert(OVERALL.to_owned(), Part::default());
-        }
-        let mut names: BTreeMap<_, _> = parts
-            .keys()
-            .map(|name| (name.clone(), watch::Sender::new(ServingStatus::Unknown)))
-            .collect();
-        names
-            .entry(OVERALL.to_owned())
-            .or_insert_with(|| watch::Sender::new(ServingStatus::Unknown));
-        names.insert(LIVENESS.to_owned(), watch::Sender::new(ServingStatus::Serving));
+        let verdicts = Verdicts::new(services.into_iter().map(Into::into), recovery);
+        let shown = Shown::new(&verdicts);
         let books = Books {
             verdicts,
             evidence: Evidence::default(),
@@ -95,14 +81,7 @@ impl Board {
             evidence_changed: Notify::new(),
         };
         Self {
-            shared: Arc::new(Shared {
-                books: Mutex::new(books),
-                shown: Shown {
-                    names,
-                    no_such_name: watch::Sender::new(ServingStatus::ServiceUnknown),
-                },
-                evidence_changed: Notify::new(),
-            }),
+            shared: Arc::new(shared),
         }
     }
 
@@ -113,15 +92,9 @@ impl Board {
     /// [`NoSuchName`] if the name was not given to [`Board::new`]; [`LIVENESS`] cannot be set.
     pub fn set(&self, name: &str, status: Status) -> Result<(), NoSuchName> {
         let mut books = self.books();
-        let books = &mut *books;
-        let held_back = books.is_held_back();
-        let part = books
-            .parts
-            .get_mut(name)
-            .ok_or_else(|| NoSuchName(name.to_owned()))?;
-        part.say(status, books.recovery, held_back);
-        self.shared.shown.show(name, books.shown(name));
-        self.shared.shown.show(OVERALL, books.shown(OVERALL));
+        books.verdicts.set(name, status)?;
+        self.shared.shown.show(name, &books.verdicts);
+        self.shared.shown.show(OVERALL, &books.verdicts);
         Ok(())
     }
 
@@ -175,7 +148,7 @@ impl Board {
         let books = self.books();
         let names = self.shared.shown.names.keys();
         names
-            .map(|name| (name.clone(), books.status(name).unwrap_or_default()))
+            .map(|name| (name.clone(), books.verdicts.status(name).unwrap_or_default()))
             .collect()
     }
 
@@ -284,264 +257,4 @@ impl Shown {
 
 fn replace(channel: &watch::Sender<ServingStatus>, status: ServingStatus) {
     channel.send_if_modified(|shown| std::mem::replace(shown, status) != status);
-}
-
-/// Whether what is said is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum HeldBack {
-    No,
-    Yes,
-}
-
-impl Part {
-    /// A latch closes over what was shown, not over what a drain kept from view.
-    fn say(&mut self, status: Status, recovery: Recovery, held_back: HeldBack) {
-        self.said = status;
-        self.latch = match (self.latch, status) {
-            (Latch::Untried, Status::Serving) => Latch::Set,
-            (Latch::Set, Status::NotServing) if recovery == Recovery::Manual && held_back == HeldBack::No => {
-                Latch::Closed
-            }
-            (latch, _) => latch,
-        };
-    }
-
-    fn stands(self) -> Status {
-        if self.latch == Latch::Closed {
-            Status::NotServing
-        } else {
-            self.said
-        }
-    }
-}
-
-impl Books {
-    fn is_held_back(&self) -> HeldBack {
-        if self.tide == Tide::Draining || self.life == Life::ChildEnded {
-            HeldBack::Yes
-        } else {
-            HeldBack::No
-        }
-    }
-
-    fn shown(&self, name: &str) -> Option<ServingStatus> {
-        self.status(name).map(ServingStatus::from)
-    }
-
-    fn status(&self, name: &str) -> Option<Status> {
-        match (name, self.life) {
-            (LIVENESS, Life::Living) => return Some(Status::Serving),
-            (LIVENESS, Life::ChildEnded) => return Some(Status::NotServing),
-            _ => {}
-        }
-        let stands = if name == OVERALL {
-            self.overall()
-        } else {
-            self.parts.get(name)?.stands()
-        };
-        Some(if self.is_held_back() == HeldBack::Yes {
-            Status::NotServing
-        } else {
-            stands
-        })
-    }
-
-    fn overall(&self) -> Status {
-        let any = |status| self.parts.values().any(|part| part.stands() == status);
-        if any(Status::NotServing) {
-            Status::NotServing
-        } else if any(Status::Unknown) {
-            Status::Unknown
-        } else {
-            Status::Serving
-        }
-    }
-
-    fn readiness(&self) -> Readiness {
-        if self.life == Life::ChildEnded {
-            return Readiness::NotReady("the child has ended".to_owned());
-        }
-        if self.tide == Tide::Draining {
-            return Readiness::NotReady("draining".to_owned());
-        }
-        match self.overall() {
-            Status::Serving => Readiness::Ready,
-            Status::NotServing => {
-                Readiness::NotReady(format!("not serving: {}", self.all(Status::NotServing)))
-            }
-            Status::Unknown => Readiness::NotReady(format!("no verdict yet: {}", self.all(Status::Unknown))),
-        }
-    }
-
-    /// The names that stand at `status`, as a person reads them.
-    fn all(&self, status: Status) -> String {
-        let names = || {
-            self.parts
-                .iter()
-                .filter(|(_, part)| part.stands() == status)
-                .map(|(name, _)| name)
-        };
-        let mut list = names()
-            .take(MAX_CULPRITS)
-            .map(|name| if name == OVERALL { "the child" } else { name })
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = names().count().saturating_sub(MAX_CULPRITS);
-        if more > 0 {
-            list.push_str(&format!(" and {more} more"));
-        }
-        list
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn board() -> Board {
-        Board::new(["a", "b"], Recovery::Automatic)
-    }
-
-    #[test]
-    fn everything_is_unknown_before_the_first_verdict() {
-        let board = board();
-        for name in ["", "a", "b"] {
-            assert_eq!(board.status(name), Some(Status::Unknown));
-        }
-        assert_eq!(board.status(LIVENESS), Some(Status::Serving));
-        assert_eq!(board.status("c"), None);
-        assert_eq!(
-            board.readiness(),
-            Readiness::NotReady("no verdict yet: a, b".into())
-        );
-    }
-
-    #[test]
-    fn the_whole_is_the_and_of_all() {
-        let board = board();
-        board.set("a", Status::Serving).unwrap();
-        assert_eq!(board.status(OVERALL), Some(Status::Unknown));
-        board.set("b", Status::Serving).unwrap();
-        assert_eq!(board.status(OVERALL), Some(Status::Serving));
-        assert_eq!(board.readiness(), Readiness::Ready);
-        board.set("b", Status::NotServing).unwrap();
-        assert_eq!(board.status(OVERALL), Some(Status::NotServing));
-        assert_eq!(board.status("a"), Some(Status::Serving));
-        assert_eq!(board.readiness(), Readiness::NotReady("not serving: b".into()));
-        board.set("a", Status::Unknown).unwrap();
-        assert_eq!(board.status(OVERALL), Some(Status::NotServing));
-    }
-
-    #[test]
-    fn the_whole_named_has_a_verdict_of_its_own() {
-        let board = Board::new(["", "a"], Recovery::Automatic);
-        board.set("a", Status::Serving).unwrap();
-        assert_eq!(board.status(OVERALL), Some(Status::Unknown));
-        board.set("", Status::Serving).unwrap();
-        assert_eq!(board.status(OVERALL), Some(Status::Serving));
-        board.set("", Status::NotServing).unwrap();
-        assert_eq!(
-            board.readiness(),
-            Readiness::NotReady("not serving: the child".into())
-        );
-    }
-
-    #[test]
-    fn without_services_the_whole_is_the_only_name() {
-        let board = Board::new(Vec::<String>::new(), Recovery::Automatic);
-        board.set("", Status::Serving).unwrap();
-        assert_eq!(board.readiness(), Readiness::Ready);
-    }
-
-    #[test]
-    fn a_name_that_is_not_there_cannot_be_set() {
-        let board = board();
-        assert_eq!(board.set("c", Status::Serving), Err(NoSuchName("c".into())));
-        assert_eq!(
-            board.set(OVERALL, Status::Serving),
-            Err(NoSuchName(String::new()))
-        );
-        assert_eq!(
-            board.set(LIVENESS, Status::NotServing),
-            Err(NoSuchName(LIVENESS.into()))
-        );
-    }
-
-    #[test]
-    fn a_drain_is_terminal_and_records_what_is_said() {
-        let board = board();
-        board.set_every(Status::Serving);
-        board.drain();
-        board.set("a", Status::Serving).unwrap();
-        board.set("b", Status::Unknown).unwrap();
-        for name in ["", "a", "b"] {
-            assert_eq!(board.status(name), Some(Status::NotServing));
-        }
-        assert_eq!(board.status(LIVENESS), Some(Status::Serving));
-        assert_eq!(board.readiness(), Readiness::NotReady("draining".into()));
-        board.undrain();
-        assert_eq!(board.status("a"), Some(Status::Serving));
-        assert_eq!(board.status("b"), Some(Status::Unknown));
-    }
-
-    #[test]
-    fn the_childs_end_is_the_end_of_liveness() {
-        let board = board();
-        board.set_every(Status::Serving);
-        board.child_ended();
-        board.undrain();
-        assert_eq!(board.status(LIVENESS), Some(Status::NotServing));
-        assert_eq!(board.status(OVERALL), Some(Status::NotServing));
-        assert_eq!(
-            board.readiness(),
-            Readiness::NotReady("the child has ended".into())
-        );
-        assert!(!board.is_live());
-    }
-
-    #[test]
-    fn manual_recovery_latches_until_the_reset() {
-        let board = Board::new(["a", "b"], Recovery::Manual);
-        board.set_every(Status::Serving);
-        board.set("a", Status::NotServing).unwrap();
-        board.set("a", Status::Serving).unwrap();
-        assert_eq!(board.status("a"), Some(Status::NotServing));
-        assert_eq!(board.status(OVERALL), Some(Status::NotServing));
-        assert_eq!(board.status("b"), Some(Status::Serving));
-        assert_eq!(board.reset(), ["a"]);
-        assert_eq!(board.status("a"), Some(Status::Unknown));
-        board.set("a", Status::Serving).unwrap();
-        assert_eq!(board.status(OVERALL), Some(Status::Serving));
-        assert!(board.reset().is_empty());
-    }
-
-    #[test]
-    fn a_name_that_never_served_does_not_latch() {
-        let board = Board::new(["a"], Recovery::Manual);
-        board.set("a", Status::NotServing).unwrap();
-        board.set("a", Status::Serving).unwrap();
-        assert_eq!(board.status("a"), Some(Status::Serving));
-    }
-
-    #[test]
-    fn a_drain_does_not_latch_but_what_outlives_it_does() {
-        let board = Board::new(["a", "b"], Recovery::Manual);
-        board.set_every(Status::Serving);
-        board.drain();
-        board.set_every(Status::NotServing);
-        board.set("b", Status::Serving).unwrap();
-        board.undrain();
-        board.set("a", Status::Serving).unwrap();
-        assert_eq!(board.status("a"), Some(Status::NotServing));
-        assert_eq!(board.status("b"), Some(Status::Serving));
-    }
-
-    #[test]
-    fn many_culprits_are_counted() {
-        let board = Board::new((0..30).map(|number| format!("s{number:02}")), Recovery::Automatic);
-        let Readiness::NotReady(why) = board.readiness() else {
-            panic!("ready without a verdict")
-        };
-        assert!(why.ends_with("s09 and 20 more"), "{why}");
-    }
 }

@@ -228,59 +228,36 @@ mod tests {
         pulse.read(b"adyz", asked + Duration::from_secs(5));
         assert_eq!(pulse.closes_at(), Some(asked + FIRST_WORDS));
 
-impl Felt {
-    /// `mender` mends what HTTP/2 clients say, where they need it.
-    pub(super) fn new(socket: Box<dyn Socket>, pulse: Arc<Pulse>, mender: Option<Mender>) -> Self {
-        Self {
-            socket,
-            pulse,
-            mender,
-        }
-    }
-}
-
-impl AsyncRead for Felt {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        let polled = Pin::new(&mut this.socket).poll_read(cx, buffer);
-        let bytes = &mut buffer.filled_mut()[before..];
-        if !bytes.is_empty() {
-            let (preface, protocol) = this.pulse.read(bytes, Instant::now());
-            if let (Some(mender), Protocol::Http2) = (&mut this.mender, protocol) {
-                mender.mend(&mut bytes[preface..]);
-            }
-        }
-        polled
-    }
-}
-
-impl AsyncWrite for Felt {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().socket).poll_write(cx, bytes)
+        let call = pulse.call();
+        assert_eq!(pulse.closes_at(), None);
+        drop(call);
+        assert!(pulse.closes_at() >= Some(start + REST));
     }
 
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().socket).poll_flush(cx)
+    #[test]
+    fn an_http2_connection_rests_from_its_preface_on() {
+        let start = Instant::now();
+        let pulse = Arc::new(Pulse::new(start));
+        assert_eq!(
+            pulse.read(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", start),
+            (24, Protocol::Http2)
+        );
+        assert_eq!(pulse.closes_at(), Some(start + REST));
+        pulse.read(&[0; 9], start + REST / 2);
+        assert_eq!(pulse.closes_at(), Some(start + REST));
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().socket).poll_shutdown(cx)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().socket).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.socket.is_write_vectored()
+    #[test]
+    fn the_idle_go_before_callers_and_callers_before_watchers() {
+        let start = Instant::now();
+        let [old, young, caller, watcher] =
+            [0, 1, 0, 0].map(|age| Arc::new(Pulse::new(start + Duration::from_secs(age))));
+        let _calling = caller.call();
+        let mut watching = watcher.call();
+        watching.stays();
+        let worth = [&old, &young, &caller, &watcher].map(|pulse| pulse.worth());
+        assert!(worth.is_sorted(), "{worth:?}");
+        drop(watching);
+        assert!(matches!(watcher.worth(), Worth::Idle(_)));
     }
 }
