@@ -110,7 +110,8 @@ async fn an_address_that_swallows_packets_is_unknown_at_the_timeout() {
     let listener = socket.listen(1).unwrap();
     let address = listener.local_addr().unwrap();
     let mut fillers = Vec::new();
-    while let Ok(Ok(stream)) = tokio::time::timeout(SHORT, tokio::net::TcpStream::connect(address)).await {
+    while let Ok(Ok(stream)) = tokio::time::timeout(5 * SHORT, tokio::net::TcpStream::connect(address)).await
+    {
         fillers.push(stream);
     }
     let sample = sources(&format!("http://{address}/"), "calls", Absent::Zero, None)
@@ -125,13 +126,13 @@ async fn an_address_that_swallows_packets_is_unknown_at_the_timeout() {
 #[tokio::test]
 async fn a_late_answer_is_never_the_next_polls() {
     let app = App::start(|n| {
-        let late = Act::Wait(if n == 0 { 3 * SHORT } else { Duration::ZERO });
+        let late = Act::Wait(if n == 0 { 5 * SHORT } else { Duration::ZERO });
         vec![late, Act::Send(ok(&format!("calls {n}\n")))]
     })
     .await;
     let mut sources = app.sources("calls");
     assert!(unknown(&sources.poll(SHORT).await).contains("no answer within"));
-    tokio::time::sleep(4 * SHORT).await;
+    tokio::time::sleep(6 * SHORT).await;
     assert_eq!(count(&sources.poll(AMPLE).await), 1);
     assert_eq!(app.connections(), 2);
 }
@@ -139,7 +140,7 @@ async fn a_late_answer_is_never_the_next_polls() {
 #[tokio::test]
 async fn a_poll_given_up_leaves_nothing_behind() {
     let app = App::start(|n| {
-        let late = Act::Wait(if n == 1 { SHORT } else { Duration::ZERO });
+        let late = Act::Wait(if n == 1 { 5 * SHORT } else { Duration::ZERO });
         vec![late, Act::Send(ok(&format!("calls {n}\n")))]
     })
     .await;
@@ -150,7 +151,7 @@ async fn a_poll_given_up_leaves_nothing_behind() {
             .await
             .is_err()
     );
-    tokio::time::sleep(2 * SHORT).await;
+    tokio::time::sleep(6 * SHORT).await;
     assert_eq!(count(&sources.poll(AMPLE).await), 2);
 }
 

@@ -19,6 +19,8 @@ mod tally;
 mod token;
 
 #[cfg(test)]
+mod differential;
+#[cfg(test)]
 mod tests;
 
 pub use error::{Place, Problem, QueryError, SUBSET};
