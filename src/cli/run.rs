@@ -125,8 +125,10 @@ pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Resu
         report(&ended, &settings.telemetry.termination_log);
         server.shutdown(farewell(&ended)).await;
         Ok(ended)
-    })?;
-    Ok(ended.exit_code)
+    });
+    // Dropping it would wait for a name lookup that hangs, past D.
+    runtime.shutdown_background();
+    Ok(ended?.exit_code)
 }
 
 /// The signals that came before the program was up.

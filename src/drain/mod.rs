@@ -15,7 +15,9 @@
 
 pub mod action;
 pub mod budget;
+pub mod driver;
 pub mod event;
+pub mod hands;
 pub mod machine;
 pub mod quiet;
 pub mod record;
