@@ -2,7 +2,7 @@
 //! value, and one more for each flag.
 
 use super::entry::Form;
-use super::flags::FLAGS;
+use super::flags::{FLAGS, Flag};
 use super::schema;
 
 /// What every variable of ours begins with.
@@ -38,6 +38,23 @@ pub fn name_of(path: &str) -> String {
     name
 }
 
+/// The variable of this name. Those of the flags are found without making the whole table, because
+/// a pod spec has them most and the start is short.
+pub fn variable(name: &str) -> Option<Variable> {
+    match FLAGS.iter().find(|flag| flag.variable == name) {
+        Some(flag) => Some(of_flag(flag)),
+        None => variables().into_iter().find(|variable| variable.name == name),
+    }
+}
+
+fn of_flag(flag: &Flag) -> Variable {
+    Variable {
+        name: flag.variable.to_owned(),
+        path: flag.path.to_owned(),
+        form: Form::Scalar,
+    }
+}
+
 /// Every variable: those of the keys, then those of the flags.
 pub fn variables() -> Vec<Variable> {
     let keys = schema::keys().into_iter().filter(|key| !key.path.contains("[]"));
@@ -46,12 +63,7 @@ pub fn variables() -> Vec<Variable> {
         path: key.path,
         form: key.form,
     });
-    let of_flags = FLAGS.iter().map(|flag| Variable {
-        name: flag.variable.to_owned(),
-        path: flag.path.to_owned(),
-        form: Form::Scalar,
-    });
-    of_keys.chain(of_flags).collect()
+    of_keys.chain(FLAGS.iter().map(of_flag)).collect()
 }
 
 /// Whether Kubernetes puts this variable into every pod beside a Service called `tidegate` or
