@@ -1,6 +1,8 @@
 //! The `TIDEGATE_*` variables: their names come from the schema, one for each key with a single
 //! value, and one more for each flag.
 
+use std::cell::OnceCell;
+
 use super::entry::Form;
 use super::flags::{FLAGS, Flag};
 use super::schema;
@@ -38,12 +40,21 @@ pub fn name_of(path: &str) -> String {
     name
 }
 
-/// The variable of this name. Those of the flags are found without making the whole table, because
-/// a pod spec has them most and the start is short.
-pub fn variable(name: &str) -> Option<Variable> {
-    match FLAGS.iter().find(|flag| flag.variable == name) {
-        Some(flag) => Some(of_flag(flag)),
-        None => variables().into_iter().find(|variable| variable.name == name),
+/// The variables by name. Those of the flags are found without the whole table, because a pod spec
+/// has them most and the start is short; the table is made at most once.
+#[derive(Default)]
+pub struct ByName {
+    table: OnceCell<Vec<Variable>>,
+}
+
+impl ByName {
+    /// The variable of this name.
+    pub fn find(&self, name: &str) -> Option<Variable> {
+        if let Some(flag) = FLAGS.iter().find(|flag| flag.variable == name) {
+            return Some(of_flag(flag));
+        }
+        let table = self.table.get_or_init(variables);
+        table.iter().find(|variable| variable.name == name).cloned()
     }
 }
 
