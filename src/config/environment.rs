@@ -1,8 +1,10 @@
 //! The `TIDEGATE_*` variables: their names come from the schema, one for each key with a single
 //! value, and one more for each flag.
 
+use std::cell::OnceCell;
+
 use super::entry::Form;
-use super::flags::FLAGS;
+use super::flags::{FLAGS, Flag};
 use super::schema;
 
 /// What every variable of ours begins with.
@@ -38,6 +40,32 @@ pub fn name_of(path: &str) -> String {
     name
 }
 
+/// The variables by name. Those of the flags are found without the whole table, because a pod spec
+/// has them most and the start is short; the table is made at most once.
+#[derive(Default)]
+pub struct ByName {
+    table: OnceCell<Vec<Variable>>,
+}
+
+impl ByName {
+    /// The variable of this name.
+    pub fn find(&self, name: &str) -> Option<Variable> {
+        if let Some(flag) = FLAGS.iter().find(|flag| flag.variable == name) {
+            return Some(of_flag(flag));
+        }
+        let table = self.table.get_or_init(variables);
+        table.iter().find(|variable| variable.name == name).cloned()
+    }
+}
+
+fn of_flag(flag: &Flag) -> Variable {
+    Variable {
+        name: flag.variable.to_owned(),
+        path: flag.path.to_owned(),
+        form: Form::Scalar,
+    }
+}
+
 /// Every variable: those of the keys, then those of the flags.
 pub fn variables() -> Vec<Variable> {
     let keys = schema::keys().into_iter().filter(|key| !key.path.contains("[]"));
@@ -46,12 +74,7 @@ pub fn variables() -> Vec<Variable> {
         path: key.path,
         form: key.form,
     });
-    let of_flags = FLAGS.iter().map(|flag| Variable {
-        name: flag.variable.to_owned(),
-        path: flag.path.to_owned(),
-        form: Form::Scalar,
-    });
-    of_keys.chain(of_flags).collect()
+    of_keys.chain(FLAGS.iter().map(of_flag)).collect()
 }
 
 /// Whether Kubernetes puts this variable into every pod beside a Service called `tidegate` or

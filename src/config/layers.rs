@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::document;
 use super::entry::{Entry as _, Form, Refusal};
-use super::environment::{self, CONFIG, PREFIX, Variable, is_service_link};
+use super::environment::{self, ByName, CONFIG, PREFIX, is_service_link};
 use super::error::{ConfigError, Origin};
 use super::flags::Flag;
 use super::nearest;
@@ -128,16 +128,14 @@ impl Layers {
         config: &mut Config,
         written: Vec<(OsString, OsString)>,
     ) -> Result<(), ConfigError> {
-        if written.is_empty() {
-            return Ok(());
-        }
-        let known = environment::variables();
+        let known = ByName::default();
         for (name, value) in written {
             let name = name.to_string_lossy().into_owned();
-            let Some(variable) = known.iter().find(|variable| variable.name == name) else {
-                unknown_variable(&name, &known)?;
+            // What Kubernetes injects for Services; none of ours has such a name.
+            if is_service_link(name.strip_prefix(PREFIX).unwrap_or(&name)) {
                 continue;
-            };
+            }
+            let variable = known.find(&name).ok_or_else(|| unknown_variable(&name))?;
             let origin = Origin::Variable(name);
             let text = utf8(&origin, &value)?;
             // As with TIDEGATE_CONFIG, an empty one says nothing: a template that had no value.
@@ -208,22 +206,19 @@ fn ours(
     (yaml, variables)
 }
 
-/// Refuses a variable that nobody knows, so that a slip does not pass for a setting; what Kubernetes
-/// injects for Services is no slip.
-fn unknown_variable(name: &str, known: &[Variable]) -> Result<(), ConfigError> {
-    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
-    if is_service_link(rest) {
-        return Ok(());
-    }
+/// The refusal of a variable that nobody knows, so that a slip does not pass for a setting.
+fn unknown_variable(name: &str) -> ConfigError {
+    let known = environment::variables();
     let candidates = known.iter().map(|variable| &variable.name[PREFIX.len()..]);
+    let rest = name.strip_prefix(PREFIX).unwrap_or(name);
     let nearest = nearest::suggestion(rest, candidates.chain(["CONFIG"]));
     let nearest = nearest
         .replace("mean ", "mean TIDEGATE_")
         .replace("one is ", "one is TIDEGATE_");
-    Err(single(
+    single(
         Origin::Variable(name.to_owned()),
         Refusal(format!("unknown setting; {nearest}")),
-    ))
+    )
 }
 
 fn utf8<'a>(origin: &Origin, value: &'a OsStr) -> Result<&'a str, ConfigError> {

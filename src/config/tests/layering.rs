@@ -200,12 +200,18 @@ fn loading_is_quick() {
     let rounds = 2000;
     let yaml =
         "terminationGracePeriodSeconds: 30\ndrain: {propagation: 5s, quiet: 1s}\nhealth: {listen: off}";
-    for name in ["nothing", "one variable", "TIDEGATE_CONFIG"] {
+    for name in [
+        "nothing",
+        "a flag's variable",
+        "a key's variable",
+        "TIDEGATE_CONFIG",
+    ] {
         let begin = std::time::Instant::now();
         for _ in 0..rounds {
             let given = match name {
                 "nothing" => Given::default(),
-                "one variable" => Given::default().variable("TIDEGATE_QUIET", "1s"),
+                "a flag's variable" => Given::default().variable("TIDEGATE_QUIET", "1s"),
+                "a key's variable" => Given::default().variable("TIDEGATE_DRAIN_QUIET", "1s"),
                 _ => Given::yaml(yaml),
             };
             let inputs = Inputs {
