@@ -117,12 +117,10 @@ fn a_choice_that_is_none_is_refused() {
 
 #[test]
 fn what_is_not_yaml_is_refused_with_its_place() {
-    refused("drain: {propagation: 5s\nchild: [\n", &["line"]);
-    refused("- a list\n- not a map\n", &[]);
-    refused(
-        "terminationGracePeriodSeconds: 5\nterminationGracePeriodSeconds: 6\n",
-        &["terminationGracePeriodSeconds"],
-    );
+    refused("marginPercent: 20\nchild: [\n", &["tidegate.yaml:"]);
+    refused("- a list\n- not a map\n", &["tidegate.yaml"]);
+    let twice = "terminationGracePeriodSeconds: 5\nterminationGracePeriodSeconds: 6\n";
+    refused(twice, &["tidegate.yaml:2", "terminationGracePeriodSeconds"]);
 }
 
 #[test]

@@ -69,14 +69,13 @@ fn a_drain_with_a_measure_is_drained() {
     assert_eq!(report.0["child"]["exitCode"], TOLD);
     assert_eq!(report.number("inFlightAtStop"), 0.0);
     assert_eq!(report.number("budgetMillis"), ROOMY.budget().as_millis() as f64);
-    let phases: f64 = ["notify", "propagation", "inFlight", "stop", "kill"]
-        .map(|name| report.phase(name))
-        .iter()
-        .sum();
+    // A phase that never came is null: nobody had to be killed.
+    let phases = report.0["phasesMillis"].as_object().expect("phases");
+    let phases: f64 = phases.values().filter_map(serde_json::Value::as_f64).sum();
     let spent = report.number("spentMillis");
-    // Five roundings to a millisecond.
+    // Each phase is rounded to a millisecond.
     assert!(
-        (phases - spent).abs() <= 5.0,
+        (phases - spent).abs() <= 6.0,
         "phases of {phases} ms in a drain of {spent} ms"
     );
     assert!(spent <= report.number("budgetMillis"));
