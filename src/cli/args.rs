@@ -4,6 +4,8 @@
 //! The first word decides, so only the command that is asked for has its definition built: the
 //! whole start has a third of a millisecond.
 
+mod asking;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -12,6 +14,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 
 use crate::config::flags::{FLAGS, Flag, SILENT, VERBOSE};
+use crate::drain::order::Order;
+
+pub use asking::{Output, Reach, Span, StatusAsked};
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,6 +27,10 @@ pub enum Invocation {
     Check(Check),
     /// Copy this binary.
     Install(Install),
+    /// Have a running tidegate do something.
+    Order(Order, Reach),
+    /// Ask it what it is doing.
+    Status(StatusAsked),
     /// Print this on stdout and end with 0: the help or the version.
     Print(String),
 }
@@ -65,12 +74,12 @@ const COMMANDS: &[(&str, Word)] = &[
     ("run", Word::Run),
     ("check", Word::Check),
     ("sidecar", Word::NotYet),
-    ("prestop", Word::NotYet),
-    ("drain", Word::NotYet),
-    ("resume", Word::NotYet),
-    ("reset", Word::NotYet),
-    ("hurry", Word::NotYet),
-    ("status", Word::NotYet),
+    ("prestop", Word::Order(Order::PreStop)),
+    ("drain", Word::Order(Order::Hold)),
+    ("resume", Word::Order(Order::Resume)),
+    ("reset", Word::Order(Order::Reset)),
+    ("hurry", Word::Order(Order::Hurry)),
+    ("status", Word::Status),
     ("plan", Word::NotYet),
     ("inject", Word::NotYet),
     ("install", Word::Install),
@@ -82,6 +91,8 @@ enum Word {
     Run,
     Check,
     Install,
+    Order(Order),
+    Status,
     NotYet,
 }
 
@@ -93,6 +104,7 @@ Commands:
   check FILE...     Check config files: is every key known, does the arithmetic hold?
   install DIR       Copy this binary into DIR, for an init container
 
+{with a running one}
 Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
 TIDEGATE_* variables, flags. docs/configuration.md has every one.
 
@@ -115,6 +127,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some((_, Word::Run)) => run(arguments.split_off(1)),
         Some((_, Word::Check)) => check(arguments.split_off(1)),
         Some((_, Word::Install)) => install(arguments.split_off(1), started_as),
+        Some((_, Word::Order(order))) => asking::order(*order, arguments.split_off(1)),
+        Some((_, Word::Status)) => asking::status(arguments.split_off(1)),
         Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
         None if first == "help" => Ok(Invocation::Print(run_definition().render_help().to_string())),
         None => Err(stray(first)),
@@ -193,8 +207,8 @@ fn run_definition() -> Command {
         .no_binary_name(true)
         .disable_version_flag(true)
         .about(env!("CARGO_PKG_DESCRIPTION"))
-        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate install DIR")
-        .after_help(COMMANDS_HELP)
+        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate install DIR\n       tidegate prestop | drain | resume | reset | hurry | status [OPTIONS]")
+        .after_help(COMMANDS_HELP.replace("{with a running one}", asking::HELP))
         .arg(
             Arg::new("config")
                 .long("config")

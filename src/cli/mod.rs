@@ -6,17 +6,33 @@
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
 //! | `install` | `tidegate install` |
+//! | `drain`, `resume`, `reset`, `hurry` | orders to a running tidegate |
+//! | `prestop` | `tidegate prestop`, the exec hook |
+//! | `status` | `tidegate status` |
+//! | `asking` | what those have in common |
+//! | `screen`, `story`, `colour` | what they show: a live line or plain ones, in words, in colours |
 
 use std::io::Write;
 
 use crate::child::{Command, Inherited};
 use crate::config;
+use crate::drain::order::Order;
 
 pub mod args;
+mod asking;
 pub mod check;
+mod colour;
+mod drain;
+mod hurry;
 pub mod install;
 mod join;
+mod prestop;
+mod reset;
+mod resume;
 pub mod run;
+mod screen;
+mod status;
+mod story;
 
 use args::Invocation;
 
@@ -34,6 +50,17 @@ pub fn main(inherited: Inherited) -> u8 {
             Ok(path) => print(&format!("{}\n", path.display())),
             Err(error) => complain(&error, OWN_FAILURE),
         },
+        Ok(Invocation::Order(order, reach)) => {
+            let command = match order {
+                Order::PreStop => prestop::run,
+                Order::Hold => drain::run,
+                Order::Resume => resume::run,
+                Order::Reset => reset::run,
+                Order::Hurry => hurry::run,
+            };
+            command(&reach, &inherited)
+        }
+        Ok(Invocation::Status(asked)) => status::run(&asked, &inherited),
         Ok(Invocation::Print(text)) => print(&text),
         Err(error) => complain(&error, OWN_FAILURE),
     }

@@ -10,10 +10,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tracing::{info, warn};
 
 use super::join;
+use crate::admin;
 use crate::child::{
     Command, Inherited, Reaper, Received, Role, Signals, SpawnError, SuccessCodes, Target, Terminal,
 };
@@ -28,6 +30,9 @@ use crate::telemetry::{log, termination};
 
 /// The health connections get this long to hear that we are leaving, and never past D.
 const FAREWELL: Duration = Duration::from_millis(100);
+
+/// Questions that wait for the driver; those who ask more wait with theirs.
+const ASKED_AT_ONCE: usize = 16;
 
 /// Why a run did not begin, or broke off.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +94,8 @@ pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Resu
         Some(terminal) => spawner.spawn_on(command, terminal)?,
         None => spawner.spawn(command)?,
     };
+    // Not before: the program starts as early as without us. A preStop hook that is earlier looks again.
+    let admin = admin::open(&admin::Socket::of_variable(std::env::var_os("TIDEGATE_ADMIN_SOCKET").as_deref()).unwrap_or_default());
     let early = pending(&mut signals).map_err(RunError::kernel("read of signals"))?;
 
     let board = Board::new(settings.health.services.iter().cloned(), Recovery::Automatic);
@@ -117,13 +124,22 @@ pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Resu
     let ended = runtime.block_on(async {
         let page = Arc::new(move || metrics.page());
         let server = health::serve(health, board, page).map_err(RunError::kernel("health.listen"))?;
+        let (ask, asked) = mpsc::channel(ASKED_AT_ONCE);
+        let admin = match admin {
+            Some(bound) => Some(admin::serve(bound, ask).map_err(RunError::kernel("admin.socket"))?),
+            None => None,
+        };
         let reaping = tokio::spawn(reaper.run());
         let ended = tokio::select! {
-            ended = drive(machine, hands, early) => ended.map_err(RunError::kernel("signals"))?,
+            ended = drive(machine, hands, early, asked) => ended.map_err(RunError::kernel("signals"))?,
             broken = reaping => return Err(RunError::Kernel { what: "signalfd", why: broke_off(broken) }),
         };
         report(&ended, &settings.telemetry.termination_log);
-        server.shutdown(farewell(&ended)).await;
+        let farewell = farewell(&ended);
+        if let Some(admin) = admin {
+            admin.shutdown(farewell).await;
+        }
+        server.shutdown(farewell).await;
         Ok(ended)
     });
     // Dropping it would wait for a name lookup that hangs, past D.
