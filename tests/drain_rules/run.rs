@@ -164,7 +164,14 @@ impl Run {
     }
 
     fn feed(&mut self, event: Event) {
-        self.machine.handle(self.moment(self.now), event);
+        let now = self.moment(self.now);
+        self.machine.handle(now, event);
+        let next = self.machine.next_deadline();
+        assert!(
+            next.is_none_or(|next| next > now),
+            "a hot loop at {} ms",
+            self.now
+        );
         while let Some(action) = self.machine.poll_action() {
             if action == Action::Look {
                 assert!(self.under_way.is_none(), "looks overlap at {} ms", self.now);
