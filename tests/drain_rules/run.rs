@@ -132,7 +132,10 @@ impl Run {
     /// Time passes to `to`.
     pub fn to(&mut self, to: u64) {
         assert!(to >= self.now, "time does not go back");
+        let mut happened = 0;
         loop {
+            happened += 1;
+            assert!(happened < 100_000, "a hot loop at {} ms", self.now);
             let answer = self.under_way.map(|(at, _)| at);
             let tick = self.machine.next_deadline().map(|at| self.millis(at));
             let next = [answer, tick].into_iter().flatten().min();
