@@ -57,6 +57,7 @@ pub struct Spec {
     look_under_way: bool,
     stopped: Option<Stopped>,
     gone: Option<Instant>,
+    leftovers_killed: bool,
     exited: bool,
 }
 
@@ -153,6 +154,7 @@ impl Spec {
             look_under_way: false,
             stopped: None,
             gone: None,
+            leftovers_killed: false,
             exited: false,
         }
     }
@@ -229,6 +231,7 @@ impl Spec {
                         in_time: Some(now) <= self.stop_at(),
                     });
                 }
+                Action::KillLeftovers => self.leftovers_killed = true,
                 Action::Exit => self.exited = true,
                 _ => {}
             }
@@ -379,6 +382,7 @@ const PROMISES: &[(&str, Promise)] = promises![
     the_stop_signal_is_not_sent_while_calls_are_under_way_or_unknown,
     proceed_after_ends_the_wait_for_the_unknown,
     the_stop_signal_comes_by_its_bound,
+    a_hurried_stop_waits_for_nothing,
     the_stop_signal_is_sent_at_most_once,
     sigkill_comes_only_after_the_stop_signal,
     sigkill_leaves_the_child_its_stop_timeout,
@@ -388,6 +392,7 @@ const PROMISES: &[(&str, Promise)] = promises![
     leftovers_are_asked_before_they_are_killed,
     leftovers_are_left_their_kill_wait,
     leftovers_are_not_waited_for_longer_than_twice_kill_wait,
+    what_outlives_the_run_has_sigkill,
     the_last_process_ends_the_run,
     phases_go_forward_but_for_a_hold_undone,
     a_verdict_is_never_taken_back,
@@ -555,6 +560,14 @@ fn the_stop_signal_comes_by_its_bound(spec: &Spec, moment: &Moment) -> bool {
     !waiting || !spec.at_the_bound(moment.now)
 }
 
+fn a_hurried_stop_waits_for_nothing(spec: &Spec, moment: &Moment) -> bool {
+    let waiting = matches!(
+        moment.after.phase,
+        Phase::Notify | Phase::Propagation | Phase::InFlight
+    );
+    !waiting || !spec.hurried
+}
+
 fn the_stop_signal_is_sent_at_most_once(spec: &Spec, moment: &Moment) -> bool {
     usize::from(spec.stopped.is_some()) + moment.times(&Action::StopChild) <= 1
 }
@@ -616,6 +629,12 @@ fn leftovers_are_not_waited_for_longer_than_twice_kill_wait(spec: &Spec, moment:
             let begun = spec.gone.map_or(moment.now, |gone| gone.max(moment.now));
             next <= later(begun, wait) && spec.deadline.is_none_or(|deadline| next <= deadline)
         })
+}
+
+fn what_outlives_the_run_has_sigkill(spec: &Spec, moment: &Moment) -> bool {
+    let ended = moment.before.phase != Phase::Over && moment.after.phase == Phase::Over;
+    let told = spec.leftovers_killed || moment.did(&Action::KillLeftovers);
+    !ended || told || moment.event == Event::AllGone
 }
 
 fn the_last_process_ends_the_run(_: &Spec, moment: &Moment) -> bool {
