@@ -15,7 +15,6 @@ use crate::config;
 pub mod args;
 pub mod check;
 pub mod install;
-mod join;
 pub mod run;
 
 use args::Invocation;
