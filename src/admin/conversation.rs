@@ -59,7 +59,8 @@ impl Conversation<'_> {
             }
             Some(Request::Status) => {
                 let status = self.asks(Asked::Status).await?;
-                self.say(&Line::Status(Box::new(Arc::unwrap_or_clone(status)))).await
+                self.say(&Line::Status(Box::new(Arc::unwrap_or_clone(status))))
+                    .await
             }
             Some(Request::Watch) => {
                 self.ticket.wants(Wants::News);
@@ -100,7 +101,8 @@ impl Conversation<'_> {
         let mut news: News = self.asks(Asked::Follow).await?;
         loop {
             let status = Arc::clone(&news.borrow_and_update());
-            self.say(&Line::Status(Box::new(Arc::unwrap_or_clone(status)))).await?;
+            self.say(&Line::Status(Box::new(Arc::unwrap_or_clone(status))))
+                .await?;
             let mut more = [0];
             tokio::select! {
                 biased;

@@ -18,9 +18,17 @@ use crate::drain::order::Asked;
 /// The pause before the next accept when the kernel has nothing left to give.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The socket at work. Dropping it ends it at once.
+/// Questions that wait for the driver; those who ask more wait with theirs.
+const ASKED_AT_ONCE: usize = 16;
+
+/// The socket at work, if there is one. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct Server {
+    running: Option<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
     accepting: JoinHandle<()>,
     seats: Seats,
     /// Closed once every conversation has ended.
@@ -28,14 +36,23 @@ pub struct Server {
     _file: SocketFile,
 }
 
-/// Serves `bound`; what clients want goes to `ask`.
-///
-/// # Errors
-/// If the listener cannot be registered with the runtime (no descriptor or memory left).
+/// Serves `bound`; what clients want comes out of the receiver. Without a socket nothing ever does.
 ///
 /// # Panics
 /// Outside a tokio runtime with I/O and time.
-pub fn serve(bound: Bound, ask: mpsc::Sender<Asked>) -> io::Result<Server> {
+pub fn serve(bound: Option<Bound>) -> (Server, mpsc::Receiver<Asked>) {
+    let (ask, asked) = mpsc::channel(ASKED_AT_ONCE);
+    let running = bound.and_then(|bound| match run(bound, ask) {
+        Ok(running) => Some(running),
+        Err(why) => {
+            warn!(target: "admin", "no admin socket: {why}; raise the container's limits (open files, memory)");
+            None
+        }
+    });
+    (Server { running }, asked)
+}
+
+fn run(bound: Bound, ask: mpsc::Sender<Asked>) -> io::Result<Running> {
     let listener = UnixListener::from_std(bound.listener)?;
     let seats = Seats::default();
     let (alive, ended) = mpsc::channel(1);
@@ -45,7 +62,7 @@ pub fn serve(bound: Bound, ask: mpsc::Sender<Asked>) -> io::Result<Server> {
         ask,
         alive,
     };
-    Ok(Server {
+    Ok(Running {
         accepting: tokio::spawn(door.stand_open()),
         seats,
         ended,
@@ -56,14 +73,15 @@ pub fn serve(bound: Bound, ask: mpsc::Sender<Asked>) -> io::Result<Server> {
 impl Server {
     /// The run is over: whoever waits for its end is told so, within `deadline`; nobody else is waited for.
     pub async fn shutdown(mut self, deadline: Instant) {
-        self.accepting.abort();
-        self.seats.clear(Wants::Nothing);
+        let Some(running) = &mut self.running else { return };
+        running.accepting.abort();
+        running.seats.clear(Wants::Nothing);
         // Nothing is ever sent: the channel closes with its last sender.
-        let _ = tokio::time::timeout_at(deadline.into(), self.ended.recv()).await;
+        let _ = tokio::time::timeout_at(deadline.into(), running.ended.recv()).await;
     }
 }
 
-impl Drop for Server {
+impl Drop for Running {
     fn drop(&mut self) {
         self.accepting.abort();
         self.seats.clear(Wants::Order);

@@ -279,7 +279,10 @@ mod tests {
         let open = room.path().join("tidegate-0");
         std::fs::create_dir(&open).expect("made");
         std::fs::set_permissions(&open, PermissionsExt::from_mode(0o777)).expect("opened");
-        assert!(matches!(enter(&Room::Tmp(open.clone())), Err(Obstacle::Writable(_))));
+        assert!(matches!(
+            enter(&Room::Tmp(open.clone())),
+            Err(Obstacle::Writable(_))
+        ));
         enter(&Room::Run(open)).expect("a volume is as it is");
     }
 
@@ -288,7 +291,10 @@ mod tests {
         let (room, _) = room();
         let made = room.path().join("tidegate-0");
         enter(&Room::Tmp(made.clone())).expect("made");
-        assert_eq!(made.metadata().expect("there").permissions().mode() & 0o777, 0o700);
+        assert_eq!(
+            made.metadata().expect("there").permissions().mode() & 0o777,
+            0o700
+        );
         enter(&Room::Tmp(made)).expect("and used again");
     }
 }

@@ -57,14 +57,20 @@ pub(super) fn refused(what: &str, answer: &Line) -> u8 {
         Line::Status(_) => "answered with a status",
     };
     // What comes over a socket stays one line, and sends the terminal nothing.
-    let why: String = why.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let why: String = why
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     let _ = io::stderr().write_all(format!("tidegate: {what}: {why}\n").as_bytes());
     REFUSED
 }
 
 /// A line on stdout. Nobody reads it: that is the reader's affair.
 pub(super) fn print(line: &str) -> u8 {
-    let line: String = line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let line: String = line
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
     let _ = io::stdout().write_all(format!("{line}\n").as_bytes());
     0
 }

@@ -25,7 +25,6 @@ mod colour;
 mod drain;
 mod hurry;
 pub mod install;
-mod join;
 mod prestop;
 mod reset;
 mod resume;

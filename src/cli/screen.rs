@@ -65,7 +65,13 @@ impl Screen {
 
     /// Lets the countdown go on.
     pub fn redraw(&mut self, now: Instant) {
-        let Self::Live { bar, last: Some((status, heard)) } = self else { return };
+        let Self::Live {
+            bar,
+            last: Some((status, heard)),
+        } = self
+        else {
+            return;
+        };
         let passed = now.saturating_duration_since(*heard).as_millis() as u64;
         let times = &status.times;
         let line = story::line(&status.facts);

@@ -75,7 +75,9 @@ impl View {
     fn show(&mut self, status: Status) -> Result<(), Closed> {
         match self {
             Self::Screen(screen) => screen.show(status, Instant::now()),
-            Self::Json => io::stdout().write_all(json(&status).as_bytes()).map_err(|_| Closed),
+            Self::Json => io::stdout()
+                .write_all(json(&status).as_bytes())
+                .map_err(|_| Closed),
         }
     }
 

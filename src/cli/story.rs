@@ -77,7 +77,10 @@ pub(super) fn seconds(millis: u64) -> String {
 pub(super) fn page(status: &Status, colours: Colours) -> String {
     let (facts, times) = (&status.facts, &status.times);
     let mut rows = vec![
-        ("tidegate", format!("{}, up {}", status.version, seconds(times.uptime_millis))),
+        (
+            "tidegate",
+            format!("{}, up {}", status.version, seconds(times.uptime_millis)),
+        ),
         ("child", child(facts)),
         ("phase", colours.paint(colour(facts), &since(status))),
     ];
@@ -85,15 +88,23 @@ pub(super) fn page(status: &Status, colours: Colours) -> String {
         let (spent, left, budget) = (seconds(spent), seconds(left), seconds(times.budget_millis));
         rows.push(("time", format!("{spent} of {budget} spent, {left} left")));
     }
-    let in_flight = facts.in_flight.map_or("unknown".to_owned(), |count| count.to_string());
-    rows.push(("in-flight", match facts.unknown_polls {
-        0 => in_flight,
-        1 => format!("{in_flight} (1 poll gave no count)"),
-        polls => format!("{in_flight} ({polls} polls gave no count)"),
-    }));
+    let in_flight = facts
+        .in_flight
+        .map_or("unknown".to_owned(), |count| count.to_string());
+    rows.push((
+        "in-flight",
+        match facts.unknown_polls {
+            0 => in_flight,
+            1 => format!("{in_flight} (1 poll gave no count)"),
+            polls => format!("{in_flight} ({polls} polls gave no count)"),
+        },
+    ));
     rows.push(("told", audience(facts)));
     for (name, state) in &facts.services {
-        rows.push(("health", format!("{} {state}", if name.is_empty() { "\"\"" } else { name })));
+        rows.push((
+            "health",
+            format!("{} {state}", if name.is_empty() { "\"\"" } else { name }),
+        ));
     }
     if let Some(verdict) = &facts.verdict {
         rows.push(("verdict", verdict.clone()));
@@ -126,7 +137,10 @@ fn audience(facts: &Facts) -> String {
         Some(told) if phase(facts) >= Some(Phase::Held) => told,
         _ => {
             let listening = &facts.propagation;
-            format!("{} watchers and {} probers listen", listening.watchers, listening.probers)
+            format!(
+                "{} watchers and {} probers listen",
+                listening.watchers, listening.probers
+            )
         }
     };
     match facts.propagation.untold.as_slice() {

@@ -3,8 +3,9 @@
 //! Such a key is refused rather than ignored: whoever writes it counts on it. An entry is deleted
 //! when its room is built.
 
-use super::listen::Listen;
-use super::schema::{Config, Health, Recovery, Socket, Source};
+use crate::health::{Listen, Recovery};
+
+use super::schema::{Config, Health, Source};
 
 /// A key that is refused when it is asked for.
 pub struct NotYet {
@@ -103,13 +104,6 @@ pub const NOT_YET: &[NotYet] = &[
                 .as_ref()
                 .and_then(|lifecycle| lifecycle.token_file.as_ref());
             file.is_some_and(|file| !file.is_empty())
-        },
-    },
-    NotYet {
-        key: "admin.socket",
-        asked: |config| {
-            let socket = config.admin.as_ref().and_then(|admin| admin.socket.as_ref());
-            socket.is_some_and(|socket| *socket != Socket::Off)
         },
     },
 ];

@@ -97,7 +97,8 @@ pub struct ChildStatus {
 impl Status {
     pub(super) fn of(machine: &Machine, hands: &Hands, since: Instant, now: Instant) -> Self {
         let record = machine.record();
-        let elapsed = |since: Option<Instant>| since.map(|since| millis(now.saturating_duration_since(since)));
+        let elapsed =
+            |since: Option<Instant>| since.map(|since| millis(now.saturating_duration_since(since)));
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             times: Times {
@@ -154,7 +155,11 @@ impl Propagation {
             watchers_told: if leaving { audience.watchers_told } else { 0 },
             probers: audience.probers,
             probers_told: if leaving { audience.probers_told } else { 0 },
-            untold: if leaving { audience.untold.clone() } else { Vec::new() },
+            untold: if leaving {
+                audience.untold.clone()
+            } else {
+                Vec::new()
+            },
         }
     }
 }

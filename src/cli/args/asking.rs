@@ -102,14 +102,26 @@ pub(super) fn status(arguments: Vec<OsString>) -> Result<Invocation, UsageError>
         Err(error) => return not_understood("status", &error),
     };
     let output: Option<OsString> = matches.remove_one("output");
-    let output = match output.as_deref().map(|output| output.to_string_lossy()).as_deref() {
+    let output = match output
+        .as_deref()
+        .map(|output| output.to_string_lossy())
+        .as_deref()
+    {
         None | Some("text") => Output::Text,
         Some("json") => Output::Json,
-        Some(other) => return Err(UsageError(format!("--output: {other:?} is no format; write text or json"))),
+        Some(other) => {
+            return Err(UsageError(format!(
+                "--output: {other:?} is no format; write text or json"
+            )));
+        }
     };
     Ok(Invocation::Status(StatusAsked {
         output,
-        span: if matches.get_flag("watch") { Span::Watch } else { Span::Once },
+        span: if matches.get_flag("watch") {
+            Span::Watch
+        } else {
+            Span::Once
+        },
         reach: reach(&mut matches),
     }))
 }

@@ -99,7 +99,10 @@ impl Driver {
                     self.hands.poller.note_glimpse(None);
                 }
                 let status = Arc::new(self.status(now));
-                let news = self.desk.news.get_or_insert_with(|| watch::Sender::new(Arc::clone(&status)));
+                let news = self
+                    .desk
+                    .news
+                    .get_or_insert_with(|| watch::Sender::new(Arc::clone(&status)));
                 news.send_replace(status);
                 let _ = back.send(news.subscribe());
                 if self.may_glimpse() {
