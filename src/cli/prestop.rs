@@ -97,16 +97,12 @@ async fn follow(client: &mut Client) -> Result<u8, ClientError> {
             biased;
             line = client.next() => match line? {
                 Some(Line::Status(status)) => {
-                    let over = story::drain_is_over(&status.facts);
-                    let last = story::line(&status.facts);
-                    // A log that is closed is no reason to end the wait.
-                    if !over || !screen.is_live() {
-                        let _: Result<(), Closed> = screen.show(*status, Instant::now());
-                    }
-                    if over {
-                        screen.end(&format!("over: {last}"));
+                    if story::drain_is_over(&status.facts) {
+                        screen.end(&format!("over: {}", story::ending(&status.facts)));
                         return Ok(0);
                     }
+                    // A log that is closed is no reason to end the wait.
+                    let _: Result<(), Closed> = screen.show(status, Instant::now());
                 }
                 Some(_) => {}
                 None => {

@@ -17,7 +17,7 @@ pub(super) enum Screen {
     /// A terminal: one line that is drawn over.
     Live {
         bar: ProgressBar,
-        last: Option<(Status, Instant)>,
+        last: Option<(Box<Status>, Instant)>,
     },
     /// A pipe or a file.
     Lines { last: String },
@@ -28,10 +28,11 @@ pub(super) struct Closed;
 
 impl Screen {
     pub fn of_stdout() -> Self {
-        let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stdout());
-        if bar.is_hidden() || !io::stdout().is_terminal() {
+        if ProgressDrawTarget::stdout().is_hidden() || !io::stdout().is_terminal() {
             return Self::Lines { last: String::new() };
         }
+        // Hidden until there is something to show: each setting is drawn at once.
+        let bar = ProgressBar::hidden();
         Self::Live { bar, last: None }
     }
 
@@ -41,7 +42,7 @@ impl Screen {
     }
 
     /// Shows what was heard at `now`.
-    pub fn show(&mut self, status: Status, now: Instant) -> Result<(), Closed> {
+    pub fn show(&mut self, status: Box<Status>, now: Instant) -> Result<(), Closed> {
         match self {
             Self::Live { last, .. } => {
                 *last = Some((status, now));
@@ -89,6 +90,9 @@ impl Screen {
             }
         }
         bar.set_message(line);
+        if bar.is_hidden() {
+            bar.set_draw_target(ProgressDrawTarget::stdout());
+        }
         bar.tick();
     }
 

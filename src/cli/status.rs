@@ -49,7 +49,7 @@ async fn watch(client: &mut Client, output: Output) -> Result<u8, ClientError> {
     loop {
         match line {
             Some(Line::Status(status)) => {
-                if view.show(*status).is_err() {
+                if view.show(status).is_err() {
                     return Ok(0);
                 }
             }
@@ -72,7 +72,7 @@ enum View {
 }
 
 impl View {
-    fn show(&mut self, status: Status) -> Result<(), Closed> {
+    fn show(&mut self, status: Box<Status>) -> Result<(), Closed> {
         match self {
             Self::Screen(screen) => screen.show(status, Instant::now()),
             Self::Json => io::stdout()

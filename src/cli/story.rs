@@ -31,23 +31,26 @@ pub(super) fn line(facts: &Facts) -> String {
         Some(Phase::InFlight) => match facts.in_flight {
             Some(count) if facts.stalled => format!("{name}: stands still at {}", calls(count)),
             Some(count) => format!("{name}: {}", calls(count)),
-            None => format!("{name}: unknown"),
+            None => format!("{name}: unknown how many calls are under way"),
         },
-        Some(Phase::Stop) => format!("{name}: {}the program has its stop signal", verdict(facts)),
-        Some(Phase::Kill) => format!("{name}: {}the program has SIGKILL", verdict(facts)),
-        Some(Phase::Leftovers | Phase::Over) => match &facts.child.end {
-            Some(end) => format!("{name}: {}the program {end}", verdict(facts)),
-            None => name.clone(),
-        },
+        Some(Phase::Stop | Phase::Kill | Phase::Leftovers | Phase::Over) => {
+            format!("{name}: {}", ending(facts))
+        }
         Some(Phase::Starting) | None => name.clone(),
     }
 }
 
-fn verdict(facts: &Facts) -> String {
-    facts
-        .verdict
-        .as_ref()
-        .map_or(String::new(), |verdict| format!("{verdict}, "))
+/// How the drain ended, and what has become of the program.
+pub(super) fn ending(facts: &Facts) -> String {
+    let program = match (&facts.child.end, phase(facts)) {
+        (Some(end), _) => format!("the program {end}"),
+        (None, Some(Phase::Kill)) => "the program has SIGKILL".to_owned(),
+        (None, _) => "the program has its stop signal".to_owned(),
+    };
+    match &facts.verdict {
+        Some(verdict) => format!("{verdict}, {program}"),
+        None => program,
+    }
 }
 
 fn calls(count: u64) -> String {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::hands::Hands;
-use super::machine::Machine;
+use super::machine::{Machine, Measured};
 use super::quiet::InFlight;
 use super::record::Verdict;
 use super::report::trigger_name;
@@ -54,6 +54,8 @@ pub struct Facts {
     pub trigger: Option<String>,
     /// Why the drain ended; null until it has.
     pub verdict: Option<String>,
+    /// Whether calls in flight can be counted: whether there is an in-flight source.
+    pub measured: bool,
     /// Calls under way at the last look; null when they are not known.
     pub in_flight: Option<u64>,
     /// Polls of in-flight in this drain that gave no count.
@@ -126,6 +128,7 @@ impl Facts {
             phase: machine.phase().name().to_owned(),
             trigger: record.trigger.map(trigger_name),
             verdict: record.verdict.map(Verdict::name).map(str::to_owned),
+            measured: machine.measured() == Measured::Yes,
             in_flight: match in_flight {
                 Some(InFlight::Count(count)) => Some(count),
                 Some(InFlight::Unknown) | None => None,

@@ -11,7 +11,7 @@ use crate::drain::machine::{Event, Measured};
 use crate::drain::order::{Answer, Asked, Order, answer, reset_of};
 use crate::drain::record::Trigger;
 use crate::drain::status::Status;
-use crate::drain::table::{Kind, Phase, rule};
+use crate::drain::table::{Do, Kind, Phase, rule};
 
 /// From one look at in-flight to the next for those who follow a run that is not being stopped.
 const GLIMPSE_INTERVAL: Duration = Duration::from_secs(1);
@@ -121,13 +121,19 @@ impl Driver {
             Order::PreStop => (Kind::Trigger, Event::Trigger(Trigger::PreStop)),
             Order::Reset => {
                 let names = self.hands.board.reset();
-                info!(target: "admin", names = ?names, "reset");
+                if !names.is_empty() {
+                    info!(target: "admin", names = ?names, "reset");
+                }
                 return reset_of(&names);
             }
         };
-        info!(target: "admin", phase = phase.name(), "asked: {order}");
+        let what = rule(phase, kind);
+        // A refusal is logged when it is carried out.
+        if what != Do::Refuse {
+            info!(target: "admin", phase = phase.name(), "asked: {order}");
+        }
         self.machine.handle(now, event);
-        answer(order, rule(phase, kind), phase)
+        answer(order, what, phase)
     }
 
     fn status(&self, now: Instant) -> Status {
