@@ -1,1 +1,73 @@
-//! config
+//! The config: what the user writes, its layers, its validation.
+//!
+//! ```text
+//! file ───────────► document ─┐
+//! TIDEGATE_CONFIG ► document ─┤  schema    Layers              Settings
+//! TIDEGATE_* ► environment ───┼──────────► merged ─► settings ─► valid, typed
+//! flags ──────────────────────┘            (layers)  (the rules)
+//! ```
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `schema/` | every key, once; its variable and its reading come from that definition |
+//! | `section`, `entry` | what the definition becomes: reading, merging, setting, listing |
+//! | `reading` | the walk through a document that knows the place of what it refuses |
+//! | `scalars`, `duration`, `signal`, `listen`, `url`, `query` | how each kind of value is read, and why refused; the types are those of the rooms that use them |
+//! | `document` | one YAML text, with the line of what is wrong |
+//! | `environment`, `flags` | the short ways to set one key |
+//! | `layers` | later wins |
+//! | `unsupported` | what can be written and is not done yet |
+//! | `settings`, `rules` | what is in force; defaults and the rules between keys |
+//! | `drain` | what the drain makes of it: the machine's rules, and what is worth a warning |
+//! | `error` | one line: layer, line, key, why, mend |
+
+mod document;
+mod drain;
+mod duration;
+pub mod entry;
+pub mod environment;
+mod error;
+pub mod flags;
+mod layers;
+mod listen;
+mod nearest;
+mod query;
+mod reading;
+mod rules;
+mod scalars;
+pub mod schema;
+mod section;
+mod settings;
+mod signal;
+#[cfg(test)]
+mod tests;
+pub mod unsupported;
+mod url;
+
+use std::ffi::OsString;
+use std::path::Path;
+
+pub use error::{ConfigError, Origin};
+pub use layers::Inputs;
+pub use settings::{ChildSettings, DrainSettings, HealthSettings, Settings, TelemetrySettings};
+
+/// Reads every layer and makes the config in force of them.
+///
+/// # Errors
+/// The first thing that is wrong, on one line.
+pub fn load<E>(inputs: Inputs<E>) -> Result<Settings, ConfigError>
+where
+    E: IntoIterator<Item = (OsString, OsString)>,
+{
+    Settings::new(layers::Layers::read(inputs)?)
+}
+
+/// Checks one config file by itself, without the environment: all that is wrong with it.
+///
+/// # Errors
+/// At least one problem; [`ConfigError::Unreadable`] when there was nothing to check.
+pub fn check(path: &Path) -> Result<Settings, Vec<ConfigError>> {
+    let text = document::read(path).map_err(|error| vec![error])?;
+    let layers = layers::Layers::of_document(Origin::File(path.to_owned()), &text)?;
+    Settings::new(layers).map_err(|error| vec![error])
+}

@@ -5,11 +5,20 @@
 //! period less a margin, and what does not fit is refused before the child starts.
 
 use std::fmt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// At or below this grace period there is no time to wait for anything: the stop signal is
 /// forwarded at once.
 pub const SHORT_GRACE: Duration = Duration::from_secs(2);
+
+/// Longer than any wait has to be. Longer spans are cut to it, because a moment that the
+/// clock cannot represent is a panic: `9999999999999s` is a number a person can write.
+pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// `span` after `moment`.
+pub(super) fn after(moment: Instant, span: Duration) -> Instant {
+    moment + span.min(LONGEST)
+}
 
 /// The pod's `terminationGracePeriodSeconds`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +69,8 @@ pub struct Plan {
     pub quiet: Duration,
     /// Guaranteed to the child between its stop signal and SIGKILL.
     pub stop_timeout: Duration,
-    /// What is left for the dead to be reaped and the leftovers to be ended.
+    /// What is left for the dead to be reaped and the leftovers to be ended; never less than
+    /// [`Plan::reserve`], or we would be gone after D.
     pub kill_wait: Duration,
     /// Whether the waits are skipped because the grace period is too short for any.
     pub waits: Waits,
@@ -107,6 +117,17 @@ pub struct DoesNotFit {
     pre_stop: Duration,
 }
 
+impl Window {
+    /// The window where none is written: a quarter of the budget, 5 s at most.
+    pub fn within(budget: Budget) -> Self {
+        let window = (budget.0 / 4).min(Duration::from_secs(5));
+        Self {
+            min: window,
+            max: window,
+        }
+    }
+}
+
 impl Margin {
     /// A margin of `percent`, 0 to 99.
     ///
@@ -141,7 +162,7 @@ impl Budget {
     /// # Errors
     /// [`PlanError::Spent`] when nothing remains of a grace period that had something to give.
     pub fn new(grace: Grace, margin: Margin, pre_stop: Duration) -> Result<Self, PlanError> {
-        let usable = grace.0.mul_f64(1.0 - margin.0 / 100.0);
+        let usable = grace.0.min(LONGEST).mul_f64(1.0 - margin.0 / 100.0);
         match usable.checked_sub(pre_stop) {
             Some(left) if !left.is_zero() || pre_stop.is_zero() => Ok(Self(left)),
             _ => Err(PlanError::Spent {
@@ -150,6 +171,10 @@ impl Budget {
                 margin,
             }),
         }
+    }
+
+    fn reserve(self) -> Duration {
+        Duration::from_millis(50).min(self.0 / 20)
     }
 }
 
@@ -166,20 +191,17 @@ impl Plan {
         let budget = Budget::new(grace, margin, pre_stop)?;
         let share = |most: Duration, part: u32| most.min(budget.0 / part);
         let seconds = Duration::from_secs;
-        let propagation = wishes.propagation.unwrap_or_else(|| {
-            let window = share(seconds(5), 4);
-            Window {
-                min: window,
-                max: window,
-            }
-        });
+        let propagation = wishes.propagation.unwrap_or_else(|| Window::within(budget));
         let plan = Self {
             grace,
             budget,
             propagation,
             quiet: wishes.quiet.unwrap_or_else(|| share(seconds(1), 20)),
             stop_timeout: wishes.stop_timeout.unwrap_or_else(|| share(seconds(5), 4)),
-            kill_wait: wishes.kill_wait.unwrap_or_else(|| share(seconds(1), 10)),
+            kill_wait: wishes
+                .kill_wait
+                .unwrap_or_else(|| share(seconds(1), 10))
+                .max(budget.reserve()),
             waits: if grace.0 <= SHORT_GRACE {
                 Waits::Skipped
             } else {
@@ -194,6 +216,17 @@ impl Plan {
             })));
         }
         Ok(plan)
+    }
+
+    /// The end of the budget that nothing is planned into: the last SIGKILL leaves this much
+    /// for the dead to be reaped and the report to be written before D.
+    pub fn reserve(&self) -> Duration {
+        self.budget.reserve()
+    }
+
+    /// The most time calls in flight can be waited for: what the other phases leave of the budget.
+    pub fn most_in_flight(&self) -> Duration {
+        self.budget.0.saturating_sub(self.least())
     }
 
     /// The least time a drain of this plan can be asked to fit in.
@@ -217,9 +250,14 @@ impl fmt::Display for DoesNotFit {
         }
         write!(
             f,
-            "child.stopTimeout {} + child.killWait {} = {}, but terminationGracePeriodSeconds {} − {}",
+            "child.stopTimeout {} + child.killWait {}{} = {}, but terminationGracePeriodSeconds {} − {}",
             Seconds(plan.stop_timeout),
             Seconds(plan.kill_wait),
+            if plan.kill_wait == plan.reserve() {
+                " (the least)"
+            } else {
+                ""
+            },
             Seconds(plan.least()),
             Seconds(plan.grace.0),
             self.margin,
@@ -244,7 +282,8 @@ impl fmt::Display for Seconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(duration) = *self;
         if duration < Duration::from_secs(1) && !duration.is_zero() {
-            write!(f, "{}ms", duration.as_secs_f64() * 1e3)
+            // Divided, not multiplied: 1e-3 has no exact float, and `35.00000000000001ms` is no answer.
+            write!(f, "{}ms", f64::from(duration.subsec_nanos()) / 1e6)
         } else {
             write!(f, "{}s", duration.as_secs_f64())
         }

@@ -1,1 +1,46 @@
-//! health
+//! Health: what tidegate tells the world about taking new calls.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | [`board`] | the one place for statuses: set, drain, undrain, latch and reset |
+//! | `verdicts` | the rules of the board: the AND, the drain, the latch |
+//! | [`audience`] | who listens, and who has been told: the evidence that may end the propagation window |
+//! | `watching` | one open Watch: the latest status, never twice the same |
+//! | `wire` | the generated messages of `grpc.health.v1` |
+//! | `service` | Check, Watch, List |
+//! | `http` | `/readyz`, `/healthz`, `/metrics`, the ALB method, and the way to the service |
+//! | [`listen`] | the port or socket, bound before the runtime starts |
+//! | [`server`] | the accept loop, the limits, the shutdown |
+//! | `connection` | one connection from its first byte to its GOAWAY |
+//! | `connections` | all of them, and who goes when there is no more room |
+//! | `pulse` | what a connection is doing, and since when |
+//! | `felt` | the socket whose reads the pulse feels |
+//! | `preface` | which protocol the first bytes speak |
+//! | `authority` | mends an `:authority` that is a socket path, on unix sockets |
+//! | `outgoing` | a response body that knows when it was taken |
+//!
+//! The driver sets the [`Board`], [`bind`]s before the child starts and
+//! [`serve`]s after it; `server` hands each request with its peer and the time
+//! to `http`, which asks the board.
+
+pub mod audience;
+mod authority;
+pub mod board;
+mod connection;
+mod connections;
+mod felt;
+mod http;
+pub mod listen;
+mod outgoing;
+mod preface;
+mod pulse;
+pub mod server;
+mod service;
+mod verdicts;
+mod watching;
+mod wire;
+
+pub use audience::{Audience, Peer};
+pub use board::{Board, LIVENESS, NoSuchName, OVERALL, Readiness, Recovery, Status};
+pub use listen::{Address, BindError, Bound, Listen, bind};
+pub use server::{Metrics, Server, serve};

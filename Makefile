@@ -1,0 +1,37 @@
+# tidegate: what can be made here. `make` says what each target does.
+
+# The triple of the machine this is built on: an explicit --target keeps crt-static away from proc-macros,
+# which cannot be linked statically.
+HOST   := $(shell rustc -vV | sed -n 's/^host: //p')
+CARGO  ?= cargo
+STATIC := target/$(HOST)/release/tidegate
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test lint release clean test-needs
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## build tidegate and the examples (debug)
+	$(CARGO) build --bins --examples
+
+demo: build ## one release with tidegate and one without, side by side (about 20 s)
+	@target/debug/examples/demo
+
+test-needs: ## install what the tests need, or say exactly what is missing
+	@tests/needs.sh
+
+test: test-needs ## run every test
+	$(CARGO) test
+
+lint: ## formatting and clippy, warnings are errors
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets -- -D warnings
+
+release: ## the static release binary, for scratch, distroless and Alpine alike
+	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --bin tidegate --target $(HOST)
+	@echo "$(STATIC)"
+
+clean: ## remove everything that was built or installed here
+	$(CARGO) clean
+	rm -rf .venv node_modules

@@ -1,0 +1,530 @@
+//! The arguments: what is to be done. Values stay as they were written; the config parses them, so
+//! that a flag's error reads like a file's.
+//!
+//! The first word decides, so only the command that is asked for has its definition built: the
+//! whole start has a third of a millisecond.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::builder::{OsStringValueParser, PathBufValueParser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, Command};
+
+use crate::config::flags::{FLAGS, Flag, SILENT, VERBOSE};
+
+/// What the command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Invocation {
+    /// Supervise and drain a command.
+    Run(Run),
+    /// Check files.
+    Check(Check),
+    /// Copy this binary.
+    Install(Install),
+    /// Print this on stdout and end with 0: the help or the version.
+    Print(String),
+}
+
+/// `tidegate [run] [OPTIONS] -- COMMAND [ARGS…]`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Run {
+    /// `--config`
+    pub config: Option<PathBuf>,
+    /// The flags given, as written.
+    pub flags: Vec<(&'static Flag, OsString)>,
+    /// The command, byte for byte; its program first.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+}
+
+/// `tidegate check FILE…`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Check {
+    /// At least one.
+    pub files: Vec<PathBuf>,
+}
+
+/// `tidegate install DIR`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Install {
+    /// The directory to copy into.
+    pub directory: PathBuf,
+    /// How this binary was called.
+    pub started_as: PathBuf,
+}
+
+/// Why the command line was not understood: one line, for exit code 125.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}; see tidegate --help")]
+pub struct UsageError(String);
+
+/// The commands, those to come included, so that they are not taken for mistyped ones.
+const COMMANDS: &[(&str, Word)] = &[
+    ("run", Word::Run),
+    ("check", Word::Check),
+    ("sidecar", Word::NotYet),
+    ("prestop", Word::NotYet),
+    ("drain", Word::NotYet),
+    ("resume", Word::NotYet),
+    ("reset", Word::NotYet),
+    ("hurry", Word::NotYet),
+    ("status", Word::NotYet),
+    ("plan", Word::NotYet),
+    ("inject", Word::NotYet),
+    ("install", Word::Install),
+    ("completions", Word::NotYet),
+];
+
+#[derive(Clone, Copy)]
+enum Word {
+    Run,
+    Check,
+    Install,
+    NotYet,
+}
+
+const VERSION: &str = concat!("tidegate ", env!("CARGO_PKG_VERSION"), "\n");
+
+const COMMANDS_HELP: &str = "\
+Commands:
+  run               Supervise and drain COMMAND; what tidegate does without a command's name
+  check FILE...     Check config files: is every key known, does the arithmetic hold?
+  install DIR       Copy this binary into DIR, for an init container
+
+Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
+TIDEGATE_* variables, flags. docs/configuration.md has every one.
+
+Exit codes: the command's own; 128+n when signal n ended it; 125 when tidegate
+itself failed; 126 when the command cannot be executed; 127 when it is not found.";
+
+/// Understands the arguments, the program's own name first.
+///
+/// # Errors
+/// What was not understood, on one line, with its mend.
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, UsageError> {
+    let mut arguments = arguments.into_iter();
+    let started_as = arguments.next().unwrap_or_default();
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let first = arguments.first().and_then(|first| first.to_str()).unwrap_or("");
+    if first.is_empty() || first.starts_with('-') {
+        return run(arguments);
+    }
+    match COMMANDS.iter().find(|(name, _)| *name == first) {
+        Some((_, Word::Run)) => run(arguments.split_off(1)),
+        Some((_, Word::Check)) => check(arguments.split_off(1)),
+        Some((_, Word::Install)) => install(arguments.split_off(1), started_as),
+        Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
+        None if first == "help" => Ok(Invocation::Print(run_definition().render_help().to_string())),
+        None => Err(stray(first)),
+    }
+}
+
+/// A first word that is no command of ours: a mistyped one, or the child's without its `--`.
+fn stray(word: &str) -> UsageError {
+    let near = COMMANDS
+        .iter()
+        .find(|(name, _)| strsim::osa_distance(name, word) == 1);
+    UsageError(match near {
+        Some((name, _)) => format!("{}: unknown command; did you mean {name}?", word.escape_debug()),
+        None => format!(
+            "{word}: unknown command; what is to be run comes after --, as in: tidegate -- {word}",
+            word = word.escape_debug()
+        ),
+    })
+}
+
+fn run(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    let mut matches = match run_definition().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return said(&error),
+    };
+    let mut flags = Vec::new();
+    for flag in FLAGS {
+        if let Some(value) = matches.remove_one::<OsString>(flag.long) {
+            flags.push((flag, value));
+        }
+    }
+    for (flag, word) in [(&VERBOSE, "verbose"), (&SILENT, "quiet")] {
+        if matches.get_flag(flag.long) {
+            flags.push((flag, OsString::from(word)));
+        }
+    }
+    let mut command = matches.remove_many::<OsString>("command").into_iter().flatten();
+    let Some(program) = command.next() else {
+        return Err(no_command());
+    };
+    Ok(Invocation::Run(Run {
+        config: matches.remove_one("config"),
+        flags,
+        program,
+        arguments: command.collect(),
+    }))
+}
+
+fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    match check_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Check(Check {
+            files: matches.remove_many("files").into_iter().flatten().collect(),
+        })),
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Err(UsageError(
+            "check: no file; name one, as in: tidegate check tidegate.yaml".to_owned(),
+        )),
+        Err(error) => said(&error),
+    }
+}
+
+fn install(arguments: Vec<OsString>, started_as: OsString) -> Result<Invocation, UsageError> {
+    match install_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Install(Install {
+            directory: matches.remove_one("directory").unwrap_or_default(),
+            started_as: started_as.into(),
+        })),
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Err(UsageError(
+            "install: no directory; name one, as in: tidegate install /tidegate-bin".to_owned(),
+        )),
+        Err(error) => said(&error),
+    }
+}
+
+fn run_definition() -> Command {
+    let mut definition = Command::new("tidegate")
+        .no_binary_name(true)
+        .disable_version_flag(true)
+        .about(env!("CARGO_PKG_DESCRIPTION"))
+        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate install DIR")
+        .after_help(COMMANDS_HELP)
+        .arg(
+            Arg::new("config")
+                .long("config")
+                .value_name("FILE")
+                .value_parser(PathBufValueParser::new())
+                .help("The config file, YAML [default: none]"),
+        )
+        .arg(
+            Arg::new("version")
+                .long("version")
+                .short('V')
+                .action(ArgAction::Version)
+                .help("Print version"),
+        );
+    for flag in FLAGS {
+        definition = definition.arg(
+            Arg::new(flag.long)
+                .long(flag.long)
+                .value_name(flag.value)
+                .value_parser(OsStringValueParser::new())
+                .help(flag.help)
+                .help_heading(flag.purpose.heading()),
+        );
+    }
+    definition
+        .arg(
+            switch(&VERBOSE)
+                .short('v')
+                .long("verbose")
+                .conflicts_with(SILENT.long),
+        )
+        .arg(switch(&SILENT).short('q'))
+        .version(env!("CARGO_PKG_VERSION"))
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .value_parser(OsStringValueParser::new())
+                .num_args(1..)
+                .last(true)
+                .help("The program to run and its arguments"),
+        )
+}
+
+fn switch(flag: &'static Flag) -> Arg {
+    Arg::new(flag.long)
+        .action(ArgAction::SetTrue)
+        .help(flag.help)
+        .help_heading(flag.purpose.heading())
+}
+
+fn install_definition() -> Command {
+    Command::new("tidegate install")
+        .no_binary_name(true)
+        .about("Copy this binary into DIR, for an init container without a shell")
+        .override_usage("tidegate install DIR")
+        .arg(
+            Arg::new("directory")
+                .value_name("DIR")
+                .value_parser(PathBufValueParser::new())
+                .required(true)
+                .help("A writable directory, like the mount of an emptyDir"),
+        )
+}
+
+fn check_definition() -> Command {
+    Command::new("tidegate check")
+        .no_binary_name(true)
+        .about("Check config files: is every key known, does the arithmetic hold?")
+        .after_help("Exit codes: 0 all is well, 1 something is wrong, 2 a file could not be read.")
+        .arg(
+            Arg::new("files")
+                .value_name("FILE")
+                .value_parser(PathBufValueParser::new())
+                .num_args(1..)
+                .required(true)
+                .help("Config files, YAML"),
+        )
+}
+
+fn no_command() -> UsageError {
+    UsageError("no command to run; write it after --, as in: tidegate -- /bin/server --port 8080".to_owned())
+}
+
+/// What clap says, which is help, the version, or an error to be told on one line.
+fn said(error: &clap::Error) -> Result<Invocation, UsageError> {
+    let about = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(
+            text.split([' ', '='])
+                .next()
+                .unwrap_or(text)
+                .escape_debug()
+                .to_string(),
+        ),
+        Some(ContextValue::Strings(texts)) => texts.first().map(|text| text.escape_debug().to_string()),
+        _ => None,
+    };
+    let argument = about(ContextKind::InvalidArg).unwrap_or_default();
+    Err(UsageError(match error.kind() {
+        ErrorKind::DisplayHelp => return Ok(Invocation::Print(error.to_string())),
+        ErrorKind::DisplayVersion => return Ok(Invocation::Print(VERSION.to_owned())),
+        ErrorKind::MissingRequiredArgument => return Err(no_command()),
+        ErrorKind::UnknownArgument if !argument.starts_with('-') => return Err(stray(&argument)),
+        ErrorKind::UnknownArgument => match about(ContextKind::SuggestedArg) {
+            Some(near) => format!("{argument}: unknown option; did you mean {near}?"),
+            None => format!("{argument}: unknown option"),
+        },
+        ErrorKind::ArgumentConflict => match about(ContextKind::PriorArg) {
+            Some(other) if other != argument => format!("{argument}: cannot go with {other}; keep one"),
+            _ => format!("{argument}: given twice; keep one"),
+        },
+        ErrorKind::InvalidValue | ErrorKind::TooFewValues | ErrorKind::WrongNumberOfValues => {
+            format!("{argument}: its value is missing")
+        }
+        ErrorKind::TooManyValues => format!("{argument}: takes no value"),
+        _ => {
+            let text = error.to_string();
+            let line = text.lines().next().unwrap_or("not understood");
+            line.trim_start_matches("error: ").to_owned()
+        }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt as _;
+
+    use super::*;
+
+    fn understand(line: &[&str]) -> Result<Invocation, UsageError> {
+        parse(
+            std::iter::once("tidegate")
+                .chain(line.iter().copied())
+                .map(OsString::from),
+        )
+    }
+
+    fn run_of(line: &[&str]) -> Run {
+        match understand(line) {
+            Ok(Invocation::Run(run)) => run,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn refused(line: &[&str]) -> String {
+        let text = understand(line).expect_err("refused").to_string();
+        assert!(!text.contains('\n'), "{text}");
+        text.strip_suffix("; see tidegate --help")
+            .expect("the way to the help")
+            .to_owned()
+    }
+
+    #[test]
+    fn a_command_runs_with_and_without_run_and_flags() {
+        for line in [
+            &["--", "serve", "-v"][..],
+            &["run", "--", "serve", "-v"],
+            &["--grace-period", "30s", "--", "serve", "-v"],
+            &[
+                "run",
+                "--grace-period=30s",
+                "-v",
+                "--config",
+                "a.yaml",
+                "--",
+                "serve",
+                "-v",
+            ],
+        ] {
+            let run = run_of(line);
+            assert_eq!(
+                (run.program, run.arguments),
+                ("serve".into(), vec!["-v".into()]),
+                "{line:?}"
+            );
+        }
+        let run = run_of(&["--grace-period", "30s", "-v", "--config", "a.yaml", "--", "x"]);
+        assert_eq!(run.config, Some("a.yaml".into()));
+        let flags: Vec<_> = run
+            .flags
+            .iter()
+            .map(|(flag, value)| (flag.path, value.to_str()))
+            .collect();
+        assert_eq!(
+            flags,
+            [
+                ("terminationGracePeriodSeconds", Some("30s")),
+                ("telemetry.verbosity", Some("verbose"))
+            ]
+        );
+    }
+
+    #[test]
+    fn the_command_is_never_read_as_ours() {
+        let run = run_of(&["--", "check", "--help", "--", "run"]);
+        assert_eq!(run.program, "check");
+        assert_eq!(run.arguments, ["--help", "--", "run"]);
+    }
+
+    #[test]
+    fn the_command_and_the_flags_stay_byte_for_byte() {
+        let odd = OsString::from_vec(vec![0xff, b'=', 0xfe]);
+        let line = [
+            "tidegate".into(),
+            "--quiet".into(),
+            odd.clone(),
+            "--".into(),
+            odd.clone(),
+            odd.clone(),
+        ];
+        let Ok(Invocation::Run(run)) = parse(line) else {
+            panic!("understood")
+        };
+        assert_eq!((run.program, run.arguments), (odd.clone(), vec![odd.clone()]));
+        assert_eq!(run.flags[0].1, odd);
+    }
+
+    #[test]
+    fn every_flag_is_understood_and_its_help_names_its_variable() {
+        let Ok(Invocation::Print(help)) = understand(&["--help"]) else {
+            panic!("the help")
+        };
+        for flag in FLAGS {
+            let run = run_of(&[&format!("--{}", flag.long), "x", "--", "serve"]);
+            assert_eq!(run.flags, [(flag, OsString::from("x"))]);
+            assert!(help.contains(&format!("--{}", flag.long)), "{help}");
+            assert!(help.contains(&format!("[env: {}]", flag.variable)), "{help}");
+        }
+        assert_eq!(understand(&["run", "--help"]), Ok(Invocation::Print(help)));
+    }
+
+    #[test]
+    fn help_and_version_are_printed() {
+        assert_eq!(
+            understand(&["--version"]),
+            Ok(Invocation::Print(format!(
+                "tidegate {}\n",
+                env!("CARGO_PKG_VERSION")
+            )))
+        );
+        assert!(matches!(understand(&["help"]), Ok(Invocation::Print(_))));
+        assert!(matches!(
+            understand(&["check", "--help"]),
+            Ok(Invocation::Print(_))
+        ));
+    }
+
+    #[test]
+    fn a_missing_command_names_the_mend() {
+        let mend = "no command to run; write it after --, as in: tidegate -- /bin/server --port 8080";
+        for line in [
+            &[][..],
+            &["run"],
+            &["--"],
+            &["run", "--quiet", "1s"],
+            &["-v", "--"],
+        ] {
+            assert_eq!(refused(line), mend, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_understood_is_told_on_one_line() {
+        for (line, told) in [
+            (
+                &["--gracePeriod", "1s", "--", "x"][..],
+                "--gracePeriod: unknown option; did you mean --grace-period?",
+            ),
+            (
+                &["--grace-perod=1s", "--", "x"],
+                "--grace-perod: unknown option; did you mean --grace-period?",
+            ),
+            (&["-z", "--", "x"], "-z: unknown option"),
+            (&["--quiet", "--", "x"], "--quiet: its value is missing"),
+            (&["--quiet"], "--quiet: its value is missing"),
+            (
+                &["--quiet", "1s", "--quiet", "2s", "--", "x"],
+                "--quiet: given twice; keep one",
+            ),
+            (&["-v", "-q", "--", "x"], "--verbose: cannot go with -q; keep one"),
+            (&["--verbose=yes", "--", "x"], "--verbose: takes no value"),
+            (
+                &["sleep", "5"],
+                "sleep: unknown command; what is to be run comes after --, as in: tidegate -- sleep",
+            ),
+            (
+                &["run", "sleep", "5"],
+                "sleep: unknown command; what is to be run comes after --, as in: tidegate -- sleep",
+            ),
+            (&["chek", "x"], "chek: unknown command; did you mean check?"),
+            (&["sidecar"], "sidecar: not supported by this version"),
+            (
+                &["check"],
+                "check: no file; name one, as in: tidegate check tidegate.yaml",
+            ),
+            (&["check", "--fast", "x"], "--fast: unknown option"),
+        ] {
+            assert_eq!(refused(line), told, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn files_to_check_are_taken_as_they_are() {
+        assert_eq!(
+            understand(&["check", "a.yaml", "b.yaml"]),
+            Ok(Invocation::Check(Check {
+                files: vec!["a.yaml".into(), "b.yaml".into()]
+            }))
+        );
+    }
+
+    #[test]
+    #[ignore = "a measurement; run it with --release --ignored --nocapture"]
+    fn parsing_is_quick() {
+        let line = [
+            "tidegate",
+            "--grace-period",
+            "30s",
+            "--quiet",
+            "1s",
+            "--",
+            "serve",
+            "--port",
+            "80",
+        ];
+        let rounds = 2000;
+        let begin = std::time::Instant::now();
+        for _ in 0..rounds {
+            let parsed = parse(line.iter().map(OsString::from));
+            assert!(std::hint::black_box(parsed).is_ok());
+        }
+        println!("args::parse: {:?} each", begin.elapsed() / rounds);
+    }
+}

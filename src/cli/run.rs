@@ -1,0 +1,242 @@
+//! `tidegate run -- COMMAND`: supervise and drain COMMAND.
+//!
+//! The order is part of the promise: config and sockets first, because their errors must
+//! come before the program runs; then the program, so that it starts as fast as without us;
+//! then the runtime and the servers.
+
+use std::convert::Infallible;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use tokio::task::JoinError;
+use tracing::{info, warn};
+
+use crate::child::{
+    Child, Command, Inherited, Reaper, Received, Role, Signals, SpawnError, Spawner, SuccessCodes, Terminal,
+};
+use crate::config::Settings;
+use crate::drain::driver::drive;
+use crate::drain::hands::{Ended, Hands, Poller};
+use crate::drain::machine::Machine;
+use crate::health::{self, BindError, Board, Bound, Recovery, Server};
+use crate::inflight::Sources;
+use crate::telemetry::metrics::Metrics;
+use crate::telemetry::{log, termination};
+
+/// The health connections get this long to hear that we are leaving, and never past D.
+const FAREWELL: Duration = Duration::from_millis(100);
+
+/// Why a run did not begin, or broke off.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The health port could not be opened.
+    #[error("health.listen: {0}")]
+    Health(#[from] BindError),
+    /// The program could not be started.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// The kernel refused what a supervisor cannot do without.
+    #[error("{what}: {why}; raise the container's limits (open files, memory)")]
+    Kernel {
+        /// What was refused.
+        what: &'static str,
+        /// As the kernel says.
+        why: io::Error,
+    },
+}
+
+impl RunError {
+    /// The code to exit with: 127 and 126 as shells have it, 125 for our own failures.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Spawn(error) => error.exit_code(),
+            Self::Health(_) | Self::Kernel { .. } => 125,
+        }
+    }
+
+    fn kernel(what: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |why| Self::Kernel { what, why }
+    }
+}
+
+/// Runs `command` to its end and returns the code to exit with.
+///
+/// # Errors
+/// [`RunError`] when it could not be begun, or not be brought to its end.
+pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Result<u8, RunError> {
+    start_log(settings);
+    let health = health::bind(&settings.health.listen)?;
+    let program = Program::start(command, inherited)?;
+    let shown = Shown::new(settings);
+    let runtime = new_runtime()?;
+    let ended = runtime.block_on(supervise(settings, program, health, shown));
+    // Dropping it would wait for a name lookup that hangs, past D.
+    runtime.shutdown_background();
+    Ok(ended?.exit_code)
+}
+
+fn start_log(settings: &Settings) {
+    log::start(settings.telemetry.log_format, settings.telemetry.verbosity);
+    if let Some(warning) = settings.warning() {
+        warn!(target: "config", "{warning}");
+    }
+}
+
+/// The program, up, and what keeps it: who reaps it, what signals it, the terminal it was lent.
+struct Program {
+    child: Child,
+    reaper: Reaper,
+    spawner: Spawner,
+    signals: Signals,
+    /// Those that came before it was up.
+    early: Vec<Received>,
+    /// Taken back when this is dropped.
+    terminal: Option<Terminal>,
+}
+
+impl Program {
+    fn start(command: &Command, inherited: Inherited) -> Result<Self, RunError> {
+        let reaper = Reaper::open(inherited, Role::take()).map_err(RunError::kernel("signalfd"))?;
+        let mut signals = Signals::open().map_err(RunError::kernel("signalfd"))?;
+        let spawner = reaper.spawner();
+        let terminal = Terminal::find();
+        let child = match &terminal {
+            Some(terminal) => spawner.spawn_on(command, terminal)?,
+            None => spawner.spawn(command)?,
+        };
+        let early = pending(&mut signals).map_err(RunError::kernel("read of signals"))?;
+        Ok(Self {
+            child,
+            reaper,
+            spawner,
+            signals,
+            early,
+            terminal,
+        })
+    }
+}
+
+/// What the world sees of the run.
+struct Shown {
+    board: Board,
+    metrics: Metrics,
+}
+
+impl Shown {
+    fn new(settings: &Settings) -> Self {
+        let services = settings.health.services.iter().cloned();
+        Self {
+            board: Board::new(services, Recovery::Automatic),
+            metrics: Metrics::default(),
+        }
+    }
+
+    fn serve(&self, health: Bound) -> Result<Server, RunError> {
+        let metrics = self.metrics.clone();
+        let page = Arc::new(move || metrics.page());
+        health::serve(health, self.board.clone(), page).map_err(RunError::kernel("health.listen"))
+    }
+}
+
+fn new_runtime() -> Result<Runtime, RunError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(RunError::kernel("epoll"))
+}
+
+/// Serves health, drives the program to its end, and says the last words.
+async fn supervise(
+    settings: &Settings,
+    program: Program,
+    health: Bound,
+    shown: Shown,
+) -> Result<Ended, RunError> {
+    let server = shown.serve(health)?;
+    let Program {
+        child,
+        reaper,
+        spawner,
+        signals,
+        early,
+        terminal,
+    } = program;
+    let child = Arc::new(child);
+    let hands = Hands {
+        child: Arc::clone(&child),
+        child_end: None,
+        signals,
+        spawner,
+        board: shown.board,
+        metrics: shown.metrics,
+        poller: Poller::new(
+            Sources::new(settings.inflight.clone()),
+            settings.drain.poll_timeout,
+        ),
+        stop_signal: settings.child.stop_signal,
+        target: settings.child.signal_target,
+        triggers: settings.drain.triggers.clone(),
+        success_codes: SuccessCodes::new(settings.child.success_codes.iter().copied()),
+    };
+    let reaping = tokio::spawn(reaper.run());
+    let ended = tokio::select! {
+        ended = drive(Machine::new(settings.rules()), hands, early) => ended.map_err(RunError::kernel("signals"))?,
+        never = follow(terminal.as_ref(), &child) => match never {},
+        broken = reaping => return Err(RunError::Kernel { what: "signalfd", why: broke_off(broken) }),
+    };
+    report(&ended, &settings.telemetry.termination_log);
+    server.shutdown(farewell(&ended)).await;
+    Ok(ended)
+}
+
+/// Goes along with the program's stops on a terminal, for as long as the run lasts.
+async fn follow(terminal: Option<&Terminal>, child: &Child) -> Infallible {
+    if let Some(terminal) = terminal {
+        terminal.follow(child).await;
+    }
+    std::future::pending().await
+}
+
+/// The signals that came before the program was up.
+fn pending(signals: &mut Signals) -> io::Result<Vec<Received>> {
+    let mut early = Vec::new();
+    while let Some(received) = signals.try_next()? {
+        early.push(received);
+    }
+    Ok(early)
+}
+
+/// Why the reaper, which has no end of its own, ended.
+fn broke_off(broken: Result<io::Result<Infallible>, JoinError>) -> io::Error {
+    match broken {
+        Ok(Err(why)) => why,
+        Err(why) => io::Error::other(why),
+    }
+}
+
+/// The last words: the verdict in the log, and the same where the kubelet looks for it.
+fn report(ended: &Ended, termination_log: &Path) {
+    let report = &ended.report;
+    let phases = &report.phases_millis;
+    info!(
+        target: "drain",
+        verdict = report.verdict, in_flight_at_stop = report.in_flight_at_stop,
+        unknown_polls = report.unknown_polls,
+        notify_ms = phases.notify, propagation_ms = phases.propagation, in_flight_ms = phases.in_flight,
+        stop_ms = phases.stop, kill_ms = phases.kill, leftovers_ms = phases.leftovers,
+        spent_ms = report.spent_millis, budget_ms = report.budget_millis, exit_code = ended.exit_code,
+        "{}", report.message
+    );
+    if let Err(why) = termination::write(termination_log, report) {
+        warn!(target: "telemetry", path = %termination_log.display(), "termination message not written: {why}");
+    }
+}
+
+/// Until when the health connections may take their leave.
+fn farewell(ended: &Ended) -> Instant {
+    let until = Instant::now() + FAREWELL;
+    ended.deadline.map_or(until, |deadline| until.min(deadline))
+}

@@ -1,0 +1,309 @@
+//! From what was written to what is in force: the defaults, and the rules between keys.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::child::{Signal, Target};
+use crate::drain::budget::{Grace, Margin, PlanError, Seconds, Waits, Window, Wishes};
+use crate::drain::machine::OnUnknown;
+use crate::drain::{Budget, Plan};
+use crate::health::{LIVENESS, Listen};
+use crate::inflight::{PrometheusConfig, SourceConfig};
+
+use super::entry::{Refusal, quoted};
+use super::error::{ConfigError, Origin};
+use super::layers::Layers;
+use super::schema::{self, Config};
+use super::settings::{ChildSettings, DrainSettings, HealthSettings, Settings, TelemetrySettings};
+
+/// The grace period where none is written: the pod spec's own default.
+pub const DEFAULT_GRACE: Grace = Grace(Duration::from_secs(30));
+
+/// Polls closer together than this are a load of their own.
+const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The most names health answers for: List gives at most 100 (grpc.health.v1).
+const MOST_SERVICES: usize = 100;
+
+impl Settings {
+    /// Fills the defaults in and holds the rules between keys.
+    ///
+    /// # Errors
+    /// The first rule that does not hold.
+    pub fn new(layers: Layers) -> Result<Self, ConfigError> {
+        let rules = Rules { layers: &layers };
+        let config = layers.config.clone();
+        let plan = rules.plan(&config)?;
+        let inflight = rules.inflight(config.inflight.unwrap_or_default())?;
+        let drain = rules.drain(config.drain.unwrap_or_default(), &plan)?;
+        if !inflight.is_empty() && plan.waits == Waits::Kept && drain.poll_interval > plan.budget.0 {
+            return Err(rules.broken(
+                format!(
+                    "drain.pollInterval {} is longer than the whole drain, {}; write 200ms",
+                    Seconds(drain.poll_interval),
+                    Seconds(plan.budget.0)
+                ),
+                &["drain.pollInterval"],
+            ));
+        }
+        Ok(Self {
+            plan,
+            child: rules.child(config.child.unwrap_or_default())?,
+            drain,
+            inflight,
+            health: rules.health(config.health.unwrap_or_default())?,
+            telemetry: telemetry(config.telemetry.unwrap_or_default()),
+        })
+    }
+}
+
+/// The rules, and the layers to say where what breaks them was written.
+struct Rules<'a> {
+    layers: &'a Layers,
+}
+
+impl Rules<'_> {
+    /// A rule between these keys that does not hold.
+    fn broken(&self, message: String, keys: &[&'static str]) -> ConfigError {
+        let written = |key: &&'static str| self.layers.origin_of(key).map(|origin| (*key, origin));
+        ConfigError::Relation {
+            message,
+            written: keys.iter().filter_map(written).collect(),
+        }
+    }
+
+    /// A key whose value breaks a rule of its own.
+    fn refused(&self, key: &str, why: String) -> ConfigError {
+        match self.layers.origin_of(key) {
+            Some(origin) => {
+                let in_document = !matches!(origin, Origin::Variable(_) | Origin::Flag(_));
+                ConfigError::Refused {
+                    origin,
+                    line: None,
+                    key: in_document.then(|| key.to_owned()),
+                    refusal: Refusal(why),
+                }
+            }
+            None => ConfigError::Relation {
+                message: format!("{key}: {why}"),
+                written: Vec::new(),
+            },
+        }
+    }
+
+    fn plan(&self, config: &Config) -> Result<Plan, ConfigError> {
+        const KEYS: &[&str] = &[
+            "terminationGracePeriodSeconds",
+            "marginPercent",
+            "preStopSeconds",
+            "drain.propagation",
+            "child.stopTimeout",
+            "child.killWait",
+        ];
+        let failed = |error: PlanError| self.broken(error.to_string(), KEYS);
+        let grace = config.grace.map_or(DEFAULT_GRACE, |seconds| Grace(seconds.0));
+        let margin = config
+            .margin
+            .map_or(Ok(Margin::default()), |percent| Margin::percent(percent.0));
+        let margin = margin.map_err(failed)?;
+        let pre_stop = config.pre_stop.map_or(Duration::ZERO, |seconds| seconds.0);
+        let child = config.child.as_ref();
+        let drain = config.drain.as_ref();
+        let wishes = Wishes {
+            propagation: None,
+            quiet: drain.and_then(|drain| drain.quiet),
+            stop_timeout: child.and_then(|child| child.stop_timeout),
+            kill_wait: child.and_then(|child| child.kill_wait),
+        };
+        let range = drain
+            .and_then(|drain| drain.propagation.as_ref())
+            .map(|propagation| &propagation.0);
+        let propagation = match range {
+            None => None,
+            Some(range) => self.window(range, grace, margin, pre_stop)?,
+        };
+        Plan::new(
+            grace,
+            margin,
+            pre_stop,
+            Wishes {
+                propagation,
+                ..wishes
+            },
+        )
+        .map_err(failed)
+    }
+
+    /// The window of `{min, max}`: without `max` it ends at `min`, without `min` that is the default,
+    /// or `max` when it is less.
+    fn window(
+        &self,
+        range: &schema::Range,
+        grace: Grace,
+        margin: Margin,
+        pre_stop: Duration,
+    ) -> Result<Option<Window>, ConfigError> {
+        match (range.min, range.max) {
+            (None, None) => Ok(None),
+            (Some(min), None) => Ok(Some(Window { min, max: min })),
+            (None, Some(max)) => {
+                let budget = Budget::new(grace, margin, pre_stop)
+                    .map_err(|error| self.broken(error.to_string(), &["preStopSeconds"]))?;
+                let min = Window::within(budget).min.min(max);
+                Ok(Some(Window { min, max }))
+            }
+            (Some(min), Some(max)) if max < min => Err(self.broken(
+                format!(
+                    "drain.propagation.max {} is less than drain.propagation.min {}; raise it or leave it out",
+                    Seconds(max),
+                    Seconds(min)
+                ),
+                &["drain.propagation.max", "drain.propagation.min"],
+            )),
+            (Some(min), Some(max)) => Ok(Some(Window { min, max })),
+        }
+    }
+
+    fn child(&self, child: schema::Child) -> Result<ChildSettings, ConfigError> {
+        let codes = child.success_codes.unwrap_or_default();
+        self.each_once("child.successCodes", &codes, u8::to_string)?;
+        Ok(ChildSettings {
+            stop_signal: child.stop_signal.map_or(Signal::TERM, |signal| signal.0),
+            signal_target: match child.signal_group {
+                Some(true) => Target::Group,
+                Some(false) | None => Target::Process,
+            },
+            success_codes: codes,
+        })
+    }
+
+    fn drain(&self, drain: schema::Drain, plan: &Plan) -> Result<DrainSettings, ConfigError> {
+        let millis = Duration::from_millis;
+        let nonzero = millis(1);
+        let triggers = drain.triggers.map_or_else(
+            || vec![Signal::TERM, Signal::INT],
+            |triggers| triggers.into_iter().map(|trigger| trigger.0).collect(),
+        );
+        if triggers.is_empty() {
+            let why = "empty, so that nothing would start a drain; write [SIGTERM, SIGINT]";
+            return Err(self.refused("drain.triggers", why.to_owned()));
+        }
+        self.each_once("drain.triggers", &triggers, Signal::to_string)?;
+        let on_unknown = drain.on_unknown.unwrap_or(OnUnknown::Wait);
+        Ok(DrainSettings {
+            threshold: drain.threshold.unwrap_or(0),
+            poll_interval: self.at_least(
+                SHORTEST_INTERVAL,
+                "drain.pollInterval",
+                drain.poll_interval.unwrap_or(millis(200)),
+            )?,
+            poll_timeout: self.at_least(
+                nonzero,
+                "drain.pollTimeout",
+                drain.poll_timeout.unwrap_or(millis(150)),
+            )?,
+            on_unknown,
+            stalled_after: self.at_least(
+                nonzero,
+                "drain.stalledAfter",
+                drain.stalled_after.unwrap_or_else(|| stalled_after(plan)),
+            )?,
+            triggers,
+        })
+    }
+
+    fn inflight(&self, sources: Vec<schema::Source>) -> Result<Vec<SourceConfig>, ConfigError> {
+        let mut settings = Vec::with_capacity(sources.len());
+        for (index, source) in sources.into_iter().enumerate() {
+            // Every other kind was refused as not supported.
+            let Some(prometheus) = source.prometheus else {
+                continue;
+            };
+            settings.push(SourceConfig::Prometheus(self.prometheus(index, prometheus)?));
+        }
+        Ok(settings)
+    }
+
+    fn prometheus(&self, index: usize, written: schema::Prometheus) -> Result<PrometheusConfig, ConfigError> {
+        let place = format!("inflight[{index}].prometheus");
+        // In a document both are required; a variable or flag can come without the other.
+        let Some(url) = written.url else {
+            let why = "needs --inflight-url or TIDEGATE_INFLIGHT_URL beside it";
+            return Err(self.refused(&format!("{place}.query"), why.to_owned()));
+        };
+        let Some(query) = written.query else {
+            let why = "needs --inflight-query or TIDEGATE_INFLIGHT_QUERY beside it";
+            return Err(self.refused(&format!("{place}.url"), why.to_owned()));
+        };
+        let absent = written.absent.unwrap_or_default();
+        Ok(PrometheusConfig::of(url, query, absent, written.arrivals))
+    }
+
+    fn health(&self, health: schema::Health) -> Result<HealthSettings, ConfigError> {
+        const KEY: &str = "health.services";
+        let services = health.services.unwrap_or_else(|| vec![String::new()]);
+        if services.len() > MOST_SERVICES {
+            let why = format!(
+                "{} names, and health lists at most {MOST_SERVICES}",
+                services.len()
+            );
+            return Err(self.refused(KEY, why));
+        }
+        if services.iter().any(|service| service == LIVENESS) {
+            let why = format!("{LIVENESS} is tidegate's own name, for liveness probes; choose another");
+            return Err(self.refused(KEY, why));
+        }
+        self.each_once(KEY, &services, |service| quoted(service))?;
+        Ok(HealthSettings {
+            listen: health
+                .listen
+                .unwrap_or_else(|| Listen::Tcp(([0, 0, 0, 0], 9095).into())),
+            services,
+        })
+    }
+
+    fn each_once<T: PartialEq>(
+        &self,
+        key: &str,
+        items: &[T],
+        show: fn(&T) -> String,
+    ) -> Result<(), ConfigError> {
+        let twice = items
+            .iter()
+            .enumerate()
+            .find(|(index, item)| items[..*index].contains(item));
+        twice.map_or(Ok(()), |(_, item)| {
+            Err(self.refused(key, format!("{} twice; keep one", show(item))))
+        })
+    }
+
+    fn at_least(&self, least: Duration, key: &str, value: Duration) -> Result<Duration, ConfigError> {
+        if value < least {
+            let why = format!(
+                "{} is too short; write {} or more",
+                Seconds(value),
+                Seconds(least)
+            );
+            return Err(self.refused(key, why));
+        }
+        Ok(value)
+    }
+}
+
+fn telemetry(telemetry: schema::Telemetry) -> TelemetrySettings {
+    TelemetrySettings {
+        log_format: telemetry.log_format.unwrap_or_default(),
+        verbosity: telemetry.verbosity.unwrap_or_default(),
+        termination_log: telemetry
+            .termination_log
+            .unwrap_or_else(|| PathBuf::from("/dev/termination-log")),
+    }
+}
+
+/// 30 s, or a quarter of the budget: with a grace period of 30 s in-flight is watched for half
+/// a minute at the very most, and a stall that is never noticed is not reported either.
+fn stalled_after(plan: &Plan) -> Duration {
+    Duration::from_secs(30)
+        .min(plan.budget.0 / 4)
+        .max(Duration::from_millis(1))
+}

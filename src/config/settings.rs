@@ -1,0 +1,78 @@
+//! The config in force: every default filled in, every rule between keys held (see `rules`).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::child::{Signal, Target};
+use crate::drain::Plan;
+use crate::drain::machine::OnUnknown;
+use crate::health::Listen;
+use crate::inflight::SourceConfig;
+use crate::telemetry::log::{Format, Verbosity};
+
+/// The whole config, valid.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How the grace period is shared out.
+    pub plan: Plan,
+    /// The wrapped program.
+    pub child: ChildSettings,
+    /// The drain.
+    pub drain: DrainSettings,
+    /// Where the calls under way are read; none makes every drain `unmeasured`.
+    pub inflight: Vec<SourceConfig>,
+    /// The health server.
+    pub health: HealthSettings,
+    /// Logs and the termination message.
+    pub telemetry: TelemetrySettings,
+}
+
+/// `child`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildSettings {
+    /// What it is stopped with; never SIGSTOP.
+    pub stop_signal: Signal,
+    /// Who gets it.
+    pub signal_target: Target,
+    /// Exit codes reported as 0, each once.
+    pub success_codes: Vec<u8>,
+}
+
+/// `drain`, without what the plan holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DrainSettings {
+    /// Up to so many calls under way are quiet.
+    pub threshold: u64,
+    /// From the begin of one poll to the begin of the next, 10 ms at least. Polls never overlap: one
+    /// that takes longer delays the next.
+    pub poll_interval: Duration,
+    /// A slower poll is unknown. It may be longer than the interval. Above zero.
+    pub poll_timeout: Duration,
+    /// What an unknown reading does.
+    pub on_unknown: OnUnknown,
+    /// A gauge that stands still above the threshold for so long is reported. Above zero.
+    pub stalled_after: Duration,
+    /// The signals that start the drain, at least one, each once.
+    pub triggers: Vec<Signal>,
+}
+
+/// `health`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HealthSettings {
+    /// Where the server listens; never on port 0, a unix socket by its absolute path.
+    pub listen: Listen,
+    /// The services it answers for, each once, at most 100. The empty name is the AND of all and is
+    /// answered for whether it is here or not.
+    pub services: Vec<String>,
+}
+
+/// `telemetry`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TelemetrySettings {
+    /// How the log is written.
+    pub log_format: Format,
+    /// How much it says.
+    pub verbosity: Verbosity,
+    /// The file the kubelet reads the container's last words from.
+    pub termination_log: PathBuf,
+}

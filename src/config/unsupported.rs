@@ -1,0 +1,124 @@
+//! What can be written already and is not done yet by this version.
+//!
+//! Such a key is refused rather than ignored: whoever writes it counts on it. An entry is deleted
+//! when its room is built.
+
+use crate::health::{Listen, Recovery};
+
+use super::schema::{Config, Health, Socket, Source};
+
+/// A key that is refused when it is asked for.
+pub struct NotYet {
+    /// The key as the schema lists it.
+    pub key: &'static str,
+    /// Whether a config asks for it. Writing what this version does anyway (`off`, an empty
+    /// list) asks for nothing.
+    asked: fn(&Config) -> bool,
+}
+
+fn health(config: &Config, asked: fn(&Health) -> bool) -> bool {
+    config.health.as_ref().is_some_and(asked)
+}
+
+fn source(config: &Config, asked: fn(&Source) -> bool) -> bool {
+    config.inflight.iter().flatten().any(asked)
+}
+
+/// All of them.
+pub const NOT_YET: &[NotYet] = &[
+    NotYet {
+        key: "inflight[].json",
+        asked: |config| source(config, |source| source.json.is_some()),
+    },
+    NotYet {
+        key: "inflight[].tcp",
+        asked: |config| source(config, |source| source.tcp.is_some()),
+    },
+    NotYet {
+        key: "inflight[].exec",
+        asked: |config| source(config, |source| source.exec.is_some()),
+    },
+    NotYet {
+        key: "inflight[].file",
+        asked: |config| source(config, |source| source.file.is_some()),
+    },
+    NotYet {
+        key: "inflight[].preset",
+        asked: |config| source(config, |source| source.preset.is_some()),
+    },
+    NotYet {
+        key: "health.app",
+        asked: |config| health(config, |health| health.app.is_some()),
+    },
+    NotYet {
+        key: "health.checks",
+        asked: |config| {
+            health(config, |health| {
+                health.checks.as_ref().is_some_and(|checks| !checks.is_empty())
+            })
+        },
+    },
+    NotYet {
+        key: "health.recovery",
+        asked: |config| health(config, |health| health.recovery == Some(Recovery::Manual)),
+    },
+    NotYet {
+        key: "health.tls",
+        asked: |config| health(config, |health| health.tls.is_some()),
+    },
+    NotYet {
+        key: "hooks.onDrain",
+        asked: |config| {
+            config
+                .hooks
+                .as_ref()
+                .and_then(|hooks| hooks.on_drain.as_ref())
+                .is_some_and(|hooks| !hooks.is_empty())
+        },
+    },
+    NotYet {
+        key: "hooks.onResume",
+        asked: |config| {
+            config
+                .hooks
+                .as_ref()
+                .and_then(|hooks| hooks.on_resume.as_ref())
+                .is_some_and(|hooks| !hooks.is_empty())
+        },
+    },
+    NotYet {
+        key: "lifecycle.listen",
+        asked: |config| {
+            let listen = config
+                .lifecycle
+                .as_ref()
+                .and_then(|lifecycle| lifecycle.listen.as_ref());
+            listen.is_some_and(|listen| *listen != Listen::Off)
+        },
+    },
+    NotYet {
+        key: "lifecycle.tokenFile",
+        asked: |config| {
+            let file = config
+                .lifecycle
+                .as_ref()
+                .and_then(|lifecycle| lifecycle.token_file.as_ref());
+            file.is_some_and(|file| !file.is_empty())
+        },
+    },
+    NotYet {
+        key: "admin.socket",
+        asked: |config| {
+            let socket = config.admin.as_ref().and_then(|admin| admin.socket.as_ref());
+            socket.is_some_and(|socket| *socket != Socket::Off)
+        },
+    },
+];
+
+/// The keys that `config` asks for and does not get.
+pub fn asked(config: &Config) -> impl Iterator<Item = &'static str> {
+    NOT_YET
+        .iter()
+        .filter(|entry| (entry.asked)(config))
+        .map(|entry| entry.key)
+}

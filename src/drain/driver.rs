@@ -1,0 +1,165 @@
+//! The loop around the machine: the world becomes events.
+//!
+//! This is the one place that reads the clock for the drain. What the machine's actions do
+//! to the world stands in [`hands`](super::hands).
+
+use std::io;
+use std::time::Instant;
+
+use tokio::sync::mpsc;
+use tracing::info;
+
+use super::hands::{Ended, Hands, Heard};
+use super::machine::{Event, Evidence, Machine, Told};
+use super::record::Trigger;
+use super::table::Phase;
+use crate::child::{ChildEnd, Received};
+use crate::health::Audience;
+
+/// Runs the child to its end. `early` are the signals that came before it was up.
+///
+/// # Errors
+/// When signals can no longer be read: the runtime has no memory or descriptors left.
+pub async fn drive(machine: Machine, hands: Hands, early: Vec<Received>) -> io::Result<Ended> {
+    let (tell, heard) = mpsc::channel(16);
+    Driver {
+        machine,
+        hands,
+        tell,
+        heard,
+    }
+    .run(early)
+    .await
+}
+
+struct Driver {
+    machine: Machine,
+    hands: Hands,
+    tell: mpsc::Sender<Heard>,
+    heard: mpsc::Receiver<Heard>,
+}
+
+impl Driver {
+    async fn run(mut self, early: Vec<Received>) -> io::Result<Ended> {
+        self.start(early);
+        loop {
+            let now = Instant::now();
+            while let Some(action) = self.machine.poll_action() {
+                if let Some(ended) = self.hands.perform(action, &self.machine, &self.tell, now) {
+                    return Ok(ended);
+                }
+            }
+            self.weigh_evidence(now);
+            if self.machine.has_actions() {
+                continue;
+            }
+            let wake = [self.machine.next_deadline(), self.evidence_expiry(now)]
+                .into_iter()
+                .flatten()
+                .min();
+            let listening = self.wants_evidence();
+            tokio::select! {
+                biased;
+                received = self.hands.signals.next() => self.receive(received?),
+                end = self.hands.child.ended(), if self.hands.child_end.is_none() => self.child_ended(end),
+                Some(heard) = self.heard.recv() => self.hear(heard),
+                () = self.hands.board.changed(), if listening => {}
+                () = at(wake) => self.machine.handle(Instant::now(), Event::Tick),
+            }
+        }
+    }
+
+    /// Signals from before the child was up count as asked before: a stop then skips the waits.
+    fn start(&mut self, early: Vec<Received>) {
+        let now = Instant::now();
+        let (triggers, others): (Vec<_>, Vec<_>) = early
+            .into_iter()
+            .partition(|received| self.hands.triggers.contains(&received.signal));
+        for received in triggers {
+            self.machine
+                .handle(now, Event::Trigger(Trigger::Signal(received.signal.number())));
+        }
+        self.machine.handle(now, Event::ChildUp);
+        for received in others {
+            self.hands.forward(received);
+        }
+    }
+
+    fn receive(&mut self, received: Received) {
+        let signal = received.signal;
+        if !self.hands.triggers.contains(&signal) {
+            return self.hands.forward(received);
+        }
+        if self.machine.phase() >= Phase::Notify {
+            info!(target: "drain", signal = %signal, phase = self.machine.phase().name(), "already stopping");
+        }
+        self.machine
+            .handle(Instant::now(), Event::Trigger(Trigger::Signal(signal.number())));
+    }
+
+    fn child_ended(&mut self, end: ChildEnd) {
+        info!(target: "child", pid = self.hands.child.pid(), "{end}");
+        self.hands.child_end = Some(end);
+        self.hands.board.child_ended();
+        self.machine.handle(Instant::now(), Event::ChildGone);
+    }
+
+    fn hear(&mut self, heard: Heard) {
+        let now = Instant::now();
+        match heard {
+            Heard::Sample { begun, sample } => {
+                let look = self.hands.note_sample(begun, sample);
+                self.machine.handle(now, Event::Look(look));
+            }
+            Heard::NobodyLeft => self.machine.handle(now, Event::AllGone),
+        }
+    }
+
+    // What is known of those who have to be told.
+
+    fn wants_evidence(&self) -> bool {
+        matches!(
+            self.machine.phase(),
+            Phase::Held | Phase::Notify | Phase::Propagation
+        )
+    }
+
+    fn weigh_evidence(&mut self, now: Instant) {
+        if !self.wants_evidence() {
+            return;
+        }
+        let audience = self.hands.board.audience(now);
+        let evidence = Evidence {
+            audience: told(&audience),
+            hooks: Told::Nobody,
+        };
+        self.machine.handle(now, Event::Evidence(evidence));
+        if audience.watchers == audience.watchers_told {
+            self.machine.handle(now, Event::Notified);
+        }
+    }
+
+    /// A prober that stopped asking is forgotten after a while, which is news too.
+    fn evidence_expiry(&self, now: Instant) -> Option<Instant> {
+        match self.wants_evidence() {
+            true => self.hands.board.audience(now).next_expiry,
+            false => None,
+        }
+    }
+}
+
+/// Waits until `moment`, or for ever.
+async fn at(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn told(audience: &Audience) -> Told {
+    match audience.all_told() {
+        _ if audience.watchers + audience.probers == 0 && !audience.uncounted => Told::Nobody,
+        true => Told::All,
+        false => Told::NotAll,
+    }
+}

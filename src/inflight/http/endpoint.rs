@@ -1,0 +1,369 @@
+//! Where a poll goes: an `http://` URL, taken apart once.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use base64::Engine;
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use thiserror::Error;
+
+use super::place::{PlaceError, host_and_port, is_host};
+
+/// An address to poll. Shown, it has neither userinfo nor query string, which may hold secrets.
+#[derive(Clone)]
+pub struct Endpoint {
+    host: Host,
+    port: u16,
+    /// `host:port` as the Host header has it.
+    authority: HeaderValue,
+    /// The path and query of the request line.
+    target: Uri,
+    authorization: Option<HeaderValue>,
+    shown: String,
+}
+
+/// What has to be dialled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Host {
+    /// Known without asking anyone.
+    Addresses(Vec<IpAddr>),
+    /// For the system's resolver.
+    Name(String),
+}
+
+/// A URL that cannot be polled. Its text is one line and shows neither userinfo nor query string.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{shown:?} {problem}")]
+pub struct UrlError {
+    shown: String,
+    problem: UrlProblem,
+}
+
+/// What is wrong with a URL: a clause that follows it, with the mend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum UrlProblem {
+    /// No scheme.
+    #[error("is no URL; write it like http://127.0.0.1:9090/metrics")]
+    NotAUrl,
+    /// `https://`
+    #[error("is https, and only plain http is spoken; name a plain port on this pod")]
+    Https,
+    /// Another scheme.
+    #[error("is no http URL; write it like http://127.0.0.1:9090/metrics")]
+    Scheme,
+    /// The host or the port.
+    #[error("{0}; write it like http://127.0.0.1:9090/metrics")]
+    Place(#[from] PlaceError),
+    /// A letter in the path or the query, RFC 3986, 3.3 and 3.4.
+    #[error("has a letter that a URL cannot hold; write it as %XX")]
+    Letter,
+    /// A letter in the userinfo, RFC 3986, 3.2.1.
+    #[error("has a letter in its user or password that a URL cannot hold; write it as %XX")]
+    UserinfoLetter,
+}
+
+impl Endpoint {
+    /// Reads `http://[user:password@]host[:port][/path][?query]`. The port defaults to 80, the path
+    /// to `/`; a fragment is dropped; userinfo becomes Basic authorization (RFC 7617).
+    ///
+    /// # Errors
+    ///
+    /// Another scheme, no host, a bad port, and letters a URL cannot hold.
+    pub fn parse(url: &str) -> Result<Self, UrlError> {
+        Self::take_apart(url).map_err(|problem| UrlError {
+            shown: without_secrets(url),
+            problem,
+        })
+    }
+
+    fn take_apart(url: &str) -> Result<Self, UrlProblem> {
+        let (scheme, rest) = url.split_once("://").ok_or(UrlProblem::NotAUrl)?;
+        if scheme.eq_ignore_ascii_case("https") {
+            return Err(UrlProblem::Https);
+        }
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(UrlProblem::Scheme);
+        }
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let (userinfo, place) = match authority.rsplit_once('@') {
+            Some((userinfo, place)) => (Some(userinfo), place),
+            None => (None, authority),
+        };
+        let has_port = place.contains(':') && !place.ends_with(']');
+        let (host, port) = if has_port {
+            host_and_port(place)?
+        } else {
+            (place, 80)
+        };
+        if !is_host(host) {
+            return Err(PlaceError::NoHost.into());
+        }
+        if !userinfo
+            .unwrap_or_default()
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(UrlProblem::UserinfoLetter);
+        }
+        if !target.bytes().all(is_of_a_target) {
+            return Err(UrlProblem::Letter);
+        }
+        let slash = if target.starts_with('/') { "" } else { "/" };
+        let target = format!("{slash}{target}");
+        let path = target.split('?').next().unwrap_or_default();
+        Ok(Self {
+            host: Host::of(host),
+            port,
+            authority: HeaderValue::from_str(place).map_err(|_| PlaceError::NoHost)?,
+            shown: format!("http://{place}{path}"),
+            target: target.parse().map_err(|_| UrlProblem::Letter)?,
+            authorization: userinfo.map(basic),
+        })
+    }
+
+    pub(super) fn host(&self) -> &Host {
+        &self.host
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(super) fn authority(&self) -> &HeaderValue {
+        &self.authority
+    }
+
+    pub(super) fn target(&self) -> &Uri {
+        &self.target
+    }
+
+    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
+        self.authorization.as_ref()
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({})", self.shown)
+    }
+}
+
+impl Host {
+    fn of(host: &str) -> Self {
+        let literal = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'))
+            .unwrap_or(host);
+        if let Ok(address) = literal.parse() {
+            Self::Addresses(vec![address])
+        } else if host.eq_ignore_ascii_case("localhost") {
+            // RFC 6761: always loopback. No resolver, and so no thread, for the usual case.
+            Self::Addresses(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
+        } else {
+            Self::Name(host.to_owned())
+        }
+    }
+
+    /// The addresses to dial, where they are known without asking.
+    pub(super) fn addresses(&self, port: u16) -> Option<Vec<SocketAddr>> {
+        match self {
+            Self::Addresses(addresses) => {
+                Some(addresses.iter().map(|&ip| SocketAddr::new(ip, port)).collect())
+            }
+            Self::Name(_) => None,
+        }
+    }
+}
+
+/// Whether a path or a query may hold this byte; every other is written as `%XX`.
+fn is_of_a_target(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)
+}
+
+/// `url` without what stands before its last `@`, where a password may be whatever else is wrong
+/// with it, without its query string, and not endless.
+fn without_secrets(url: &str) -> String {
+    const MOST: usize = 60;
+    let shown = match url.rsplit_once('@') {
+        None => url.to_owned(),
+        Some((before, after)) => {
+            let scheme = before.find("://").map_or("", |end| &before[..end + 3]);
+            format!("{scheme}***@{after}")
+        }
+    };
+    let (shown, cut) = match shown.split_once('?') {
+        Some((path, _)) => (path, true),
+        None => (shown.as_str(), false),
+    };
+    let begin: String = shown.chars().take(MOST).collect();
+    let more = if cut || begin.len() < shown.len() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{begin}{more}")
+}
+
+fn basic(userinfo: &str) -> HeaderValue {
+    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+    let mut credentials = percent_decoded(user);
+    credentials.push(b':');
+    credentials.extend(percent_decoded(password));
+    let text = format!(
+        "Basic {}",
+        base64::engine::general_purpose::STANDARD.encode(credentials)
+    );
+    let mut value = HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("Basic"));
+    value.set_sensitive(true);
+    value
+}
+
+/// Undoes percent-encoding (RFC 3986, 2.1); a `%` without two digits stands for itself.
+fn percent_decoded(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        match (bytes[at], digit(at + 1), digit(at + 2)) {
+            (b'%', Some(high), Some(low)) => {
+                decoded.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            (byte, ..) => {
+                decoded.push(byte);
+                at += 1;
+            }
+        }
+    }
+    decoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_are_taken_apart_once() {
+        let endpoint = Endpoint::parse("http://127.0.0.1:9090/metrics?name[]=a#part").unwrap();
+        assert_eq!(endpoint.port(), 9090);
+        assert_eq!(endpoint.authority(), "127.0.0.1:9090");
+        assert_eq!(endpoint.target(), "/metrics?name[]=a");
+        assert_eq!(endpoint.to_string(), "http://127.0.0.1:9090/metrics");
+        let endpoint = Endpoint::parse("http://[::1]").unwrap();
+        assert_eq!((endpoint.port(), endpoint.target().path()), (80, "/"));
+        assert_eq!(
+            endpoint.host(),
+            &Host::Addresses(vec![Ipv6Addr::LOCALHOST.into()])
+        );
+        assert_eq!(
+            Endpoint::parse("http://app/m").unwrap().host(),
+            &Host::Name("app".into())
+        );
+    }
+
+    #[test]
+    fn credentials_become_a_header_and_are_never_shown() {
+        let endpoint =
+            Endpoint::parse("http://us%40er:pass%3Aword@127.0.0.1:9090/metrics?token=abc").unwrap();
+        // us@er:pass:word
+        assert_eq!(
+            endpoint.authorization().unwrap().to_str().unwrap(),
+            "Basic dXNAZXI6cGFzczp3b3Jk"
+        );
+        assert_eq!(endpoint.authority(), "127.0.0.1:9090");
+        let shown = format!("{endpoint} {endpoint:?} {:?}", endpoint.authorization());
+        assert!(
+            !shown.contains("pass") && !shown.contains("abc") && !shown.contains("dXN"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn a_url_is_taken_apart_however_it_is_written() {
+        let endpoint = Endpoint::parse("HTTP://localhost?x").unwrap();
+        assert_eq!(
+            (endpoint.port(), endpoint.target().to_string()),
+            (80, "/?x".into())
+        );
+        assert_eq!(endpoint.to_string(), "http://localhost/");
+        let endpoint = Endpoint::parse("http://u:p%40ss@[::1]:9090/m?format=prometheus").unwrap();
+        assert_eq!((endpoint.port(), endpoint.target().path()), (9090, "/m"));
+    }
+
+    #[test]
+    fn no_error_shows_a_secret() {
+        for url in [
+            "https://user:secret@host/",
+            "htp://user:secret@host/",
+            "user:secret@host",
+            "http://user:secret/with@slash@host:0/",
+            "http://user:secret@host:99999/",
+            "http://user:secret@/metrics",
+            "http://user:secret@host/a b",
+            "http://user:secr et@host/",
+            "http://user:secret@",
+            "https://host/metrics?token=secret",
+            "http://host/metrics?token=secret|",
+        ] {
+            let error = Endpoint::parse(url).unwrap_err().to_string();
+            assert!(!error.contains("secr"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_polled_is_refused_with_its_mend() {
+        for (url, error) in [
+            (
+                "https://127.0.0.1/metrics",
+                "\"https://127.0.0.1/metrics\" is https, and only plain http is spoken; name a plain port on this pod",
+            ),
+            (
+                "127.0.0.1:9090/metrics",
+                "\"127.0.0.1:9090/metrics\" is no URL; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "ftp://h/",
+                "\"ftp://h/\" is no http URL; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "http://h:0/",
+                "\"http://h:0/\" has port 0, which nobody could find; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "http:///m",
+                "\"http:///m\" has no host; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "http://h/\n",
+                "\"http://h/\\n\" has a letter that a URL cannot hold; write it as %XX",
+            ),
+        ] {
+            assert_eq!(Endpoint::parse(url).unwrap_err().to_string(), error);
+        }
+        for url in [
+            "",
+            "metrics",
+            "/metrics",
+            "http://",
+            "http://a b/",
+            "http://[::x]/",
+            "http://::1/",
+            "http://h:/",
+            "http://h:99999/",
+            "http://h/{x}",
+        ] {
+            assert!(Endpoint::parse(url).is_err(), "{url}");
+        }
+        let endless = format!("https://{}/", "x".repeat(10_000));
+        assert!(Endpoint::parse(&endless).unwrap_err().to_string().len() < 200);
+    }
+}

@@ -1,0 +1,252 @@
+//! `/metrics`: what a run is doing, in the Prometheus text format.
+//!
+//! Names follow Prometheus' conventions: base units, `_total` for counters, one meaning a
+//! name. What is not known is left out rather than shown as zero.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric, prometheus_text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+
+use super::stderr;
+use crate::drain::record::Verdict;
+use crate::drain::table::{PHASES, Phase};
+
+/// The numbers of one run; clones share them.
+#[derive(Clone, Debug)]
+pub struct Metrics(Arc<Mutex<Numbers>>);
+
+/// What is counted.
+#[derive(Clone, Debug)]
+pub struct Numbers {
+    /// Where the run is.
+    pub phase: Phase,
+    /// The last reading of in-flight, if it was a count.
+    pub in_flight: Option<u64>,
+    /// Polls of in-flight that gave a count.
+    pub polls_counted: u64,
+    /// Polls of in-flight that did not.
+    pub polls_unknown: u64,
+    /// D, once a stop has begun.
+    pub deadline: Option<Instant>,
+    /// How long each phase lasted, of those that are over.
+    pub phase_durations: [Option<Duration>; PHASES],
+    /// Drains and holds that ended, by verdict.
+    pub verdicts: [u64; Verdict::ALL.len()],
+    /// Children that had to be killed because the deadline was near.
+    pub forced_kills: u64,
+    /// Processes reaped that were not the child.
+    pub orphans_reaped: u64,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Numbers {
+            phase: Phase::Starting,
+            in_flight: None,
+            polls_counted: 0,
+            polls_unknown: 0,
+            deadline: None,
+            phase_durations: [None; PHASES],
+            verdicts: [0; Verdict::ALL.len()],
+            forced_kills: 0,
+            orphans_reaped: 0,
+        })))
+    }
+}
+
+impl Metrics {
+    /// Changes the numbers.
+    pub fn update(&self, change: impl FnOnce(&mut Numbers)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The page a scraper reads.
+    pub fn page(&self) -> String {
+        let mut registry = Registry::with_prefix("tidegate");
+        registry.register_collector(Box::new(self.clone()));
+        let mut page = String::new();
+        // Writing to a String cannot fail.
+        let _ = prometheus_text::encode(&mut page, &registry);
+        page
+    }
+
+    fn numbers(&self) -> Numbers {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let numbers = self.numbers();
+        let page = &mut Page(&mut encoder);
+        page.gauges(
+            "phase",
+            "The phase the run is in: 1 for that one, 0 for the others",
+            Phase::ALL.map(|phase| {
+                (
+                    [("phase", phase.name())],
+                    i64::from(phase == numbers.phase) as f64,
+                )
+            }),
+        )?;
+        page.gauge(
+            "in_flight",
+            "Calls under way in the child at the last poll; absent while unknown",
+            numbers.in_flight.map(|count| count as f64),
+        )?;
+        page.counters(
+            "in_flight_polls",
+            "Polls of the in-flight sources",
+            [
+                ([("result", "count")], numbers.polls_counted),
+                ([("result", "unknown")], numbers.polls_unknown),
+            ],
+        )?;
+        page.gauge(
+            "deadline_left_seconds",
+            "Time left until everything has to be over; absent before a stop begins",
+            numbers
+                .deadline
+                .map(|d| d.saturating_duration_since(Instant::now()).as_secs_f64()),
+        )?;
+        page.gauges(
+            "phase_duration_seconds",
+            "How long a phase of the stop lasted, once it is over",
+            Phase::ALL
+                .into_iter()
+                .zip(numbers.phase_durations)
+                .filter_map(|(phase, lasted)| Some(([("phase", phase.name())], lasted?.as_secs_f64()))),
+        )?;
+        page.counters(
+            "drains",
+            "Drains and holds that ended, by why they did",
+            Verdict::ALL
+                .into_iter()
+                .zip(numbers.verdicts)
+                .map(|(verdict, count)| ([("verdict", verdict.name())], count)),
+        )?;
+        page.counter(
+            "forced_kills",
+            "Children killed because the deadline was near",
+            numbers.forced_kills,
+        )?;
+        page.counter(
+            "orphans_reaped",
+            "Processes reaped that were not the child",
+            numbers.orphans_reaped,
+        )?;
+        page.counter(
+            "log_lines_dropped",
+            "Log lines that could not be written",
+            stderr::dropped(),
+        )?;
+        page.gauges(
+            "build_info",
+            "This binary: always 1",
+            [([("version", env!("CARGO_PKG_VERSION"))], 1.0)],
+        )
+    }
+}
+
+/// One metric family after the other.
+struct Page<'a, 'e>(&'a mut DescriptorEncoder<'e>);
+
+type Labels = [(&'static str, &'static str); 1];
+
+impl Page<'_, '_> {
+    fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) -> fmt::Result {
+        match value {
+            Some(value) => {
+                let gauge = ConstGauge::new(value);
+                gauge.encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
+        let counter = ConstCounter::new(value);
+        counter.encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
+    }
+
+    fn gauges(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels, f64)>,
+    ) -> fmt::Result {
+        self.family(
+            name,
+            help,
+            values
+                .into_iter()
+                .map(|(labels, value)| (labels, ConstGauge::new(value))),
+        )
+    }
+
+    fn counters(
+        &mut self,
+        name: &str,
+        help: &str,
+        values: impl IntoIterator<Item = (Labels, u64)>,
+    ) -> fmt::Result {
+        self.family(
+            name,
+            help,
+            values
+                .into_iter()
+                .map(|(labels, value)| (labels, ConstCounter::new(value))),
+        )
+    }
+
+    fn family<M: EncodeMetric>(
+        &mut self,
+        name: &str,
+        help: &str,
+        metrics: impl Iterator<Item = (Labels, M)>,
+    ) -> fmt::Result
+    where
+        Labels: EncodeLabelSet,
+    {
+        let mut metrics = metrics.peekable();
+        let Some(kind) = metrics.peek().map(|(_, metric)| metric.metric_type()) else {
+            return Ok(());
+        };
+        let mut family = self.0.encode_descriptor(name, help, None, kind)?;
+        for (labels, metric) in metrics {
+            metric.encode(family.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_prometheus_text_and_leaves_the_unknown_out() {
+        let metrics = Metrics::default();
+        metrics.update(|numbers| numbers.phase = Phase::Serving);
+        let page = metrics.page();
+        assert!(page.contains("tidegate_phase{phase=\"serving\"} 1"), "{page}");
+        assert!(page.contains("# TYPE tidegate_drains_total counter"), "{page}");
+        assert!(
+            !page.contains("tidegate_in_flight "),
+            "unknown is not a number: {page}"
+        );
+        metrics.update(|numbers| numbers.in_flight = Some(3));
+        assert!(
+            metrics.page().contains("tidegate_in_flight 3"),
+            "{}",
+            metrics.page()
+        );
+    }
+}

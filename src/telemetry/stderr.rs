@@ -1,0 +1,83 @@
+//! Writing to a stderr that others own.
+//!
+//! The reader of our stderr may be stuck, gone, or its disk full. None of that may hold up
+//! or end a drain, so a line that cannot be written at once is dropped and counted. The
+//! descriptor's own `O_NONBLOCK` is not touched: it belongs to the open file description,
+//! which the child shares (open(2)).
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::socket::{MsgFlags, send};
+use nix::sys::stat::{SFlag, fstat};
+
+/// The longest line. A pipe takes or refuses up to this much as a whole (pipe(7), `PIPE_BUF`).
+pub const LONGEST_LINE: usize = 4096;
+
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// Lines that could not be written so far.
+pub fn dropped() -> u64 {
+    DROPPED.load(Ordering::Relaxed)
+}
+
+/// Our way to stderr.
+#[derive(Debug)]
+pub enum Stderr {
+    /// A pipe opened anew, so that `O_NONBLOCK` is ours alone.
+    Own(File),
+    /// A socket, where each send can be told not to wait.
+    Socket,
+    /// A file, a terminal, or a pipe that cannot be opened anew: asked before each write.
+    Shared,
+}
+
+impl Stderr {
+    /// Finds out what stderr is.
+    pub fn open() -> Self {
+        let stderr = io::stderr();
+        let kind = fstat(&stderr).map(|stat| SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT);
+        match kind {
+            Ok(SFlag::S_IFSOCK) => Self::Socket,
+            Ok(SFlag::S_IFIFO) => open_anew().map_or(Self::Shared, Self::Own),
+            _ => Self::Shared,
+        }
+    }
+
+    /// Writes `line`, which ends in a newline, or drops and counts it.
+    pub fn write_line(&self, line: &[u8]) {
+        let whole = match self {
+            Self::Own(pipe) => (&mut { pipe }).write(line),
+            Self::Socket => send_now(line),
+            Self::Shared => write_if_ready(line),
+        };
+        if !whole.is_ok_and(|written| written == line.len()) {
+            DROPPED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+fn open_anew() -> io::Result<File> {
+    OpenOptions::new()
+        .write(true)
+        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
+        .open("/proc/self/fd/2")
+}
+
+fn send_now(line: &[u8]) -> io::Result<usize> {
+    Ok(send(2, line, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL)?)
+}
+
+fn write_if_ready(line: &[u8]) -> io::Result<usize> {
+    let stderr = io::stderr();
+    let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
+    if poll(&mut fds, PollTimeout::ZERO)? == 0 {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    // Not through io::Write: that calls a closed stderr a success.
+    Ok(nix::unistd::write(&stderr, line)?)
+}

@@ -1,0 +1,168 @@
+//! Whatever is thrown at the health port, probes are answered.
+
+mod health_room;
+
+use std::time::{Duration, Instant};
+
+use health_room::{PREFACE, ask, serving, until, within};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+#[tokio::test]
+async fn an_oversized_header_is_refused_without_harm() {
+    let room = serving();
+    let mut stream = room.tcp().await;
+    let request = format!(
+        "GET /readyz HTTP/1.1\r\nHost: x\r\nCookie: {}\r\n\r\n",
+        "x".repeat(200_000)
+    );
+    let _ = stream.write_all(request.as_bytes()).await;
+    let mut answer = Vec::new();
+    let _ = within(stream.read_to_end(&mut answer)).await;
+    if !answer.is_empty() {
+        assert!(
+            answer.starts_with(b"HTTP/1.1 431 "),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+
+    let (client, connection) = h2::client::handshake(room.tcp().await).await.unwrap();
+    tokio::spawn(connection);
+    let request = hyper::Request::get("http://x/readyz")
+        .header("cookie", "x".repeat(60_000))
+        .body(())
+        .unwrap();
+    let (response, _) = client
+        .clone()
+        .ready()
+        .await
+        .unwrap()
+        .send_request(request, true)
+        .unwrap();
+    if let Ok(response) = within(response).await {
+        assert_eq!(response.status(), 431);
+    }
+    assert_eq!(room.get("/readyz").await.0, 200);
+}
+
+#[tokio::test]
+async fn random_bytes_do_no_harm() {
+    let room = serving();
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    for round in 0..200 {
+        let mut stream = room.tcp().await;
+        let length = (random() % 2000) as usize;
+        let mut bytes: Vec<u8> = if round % 2 == 0 {
+            PREFACE.to_vec()
+        } else {
+            b"GET /readyz HTTP/1.1\r\n".to_vec()
+        };
+        bytes.extend((0..length).map(|_| random() as u8));
+        let _ = stream.write_all(&bytes).await;
+        let _ = stream.shutdown().await;
+        let mut answer = Vec::new();
+        let _ = within(stream.read_to_end(&mut answer)).await;
+        assert!(
+            !answer.starts_with(b"HTTP/1.1 5"),
+            "{}",
+            String::from_utf8_lossy(&answer)
+        );
+    }
+    assert_eq!(room.get("/readyz").await.0, 200);
+}
+
+#[tokio::test]
+async fn a_probe_finds_a_place_among_a_crowd_that_says_nothing() {
+    let room = serving();
+    let mut watch = room.client().await.watch(ask("a")).await.unwrap().into_inner();
+    within(watch.message()).await.unwrap();
+    let mut crowd = Vec::new();
+    for _ in 0..1200 {
+        match TcpStream::connect(room.address).await {
+            Ok(stream) => crowd.push(stream),
+            // This test's own descriptors are spent.
+            Err(_) => break,
+        }
+    }
+    crowd.truncate(crowd.len().saturating_sub(20));
+    assert_eq!(room.get("/readyz").await.0, 200);
+    room.board.drain();
+    // The watch, which is worth more, is still there.
+    within(watch.message())
+        .await
+        .unwrap()
+        .expect("the drain's message");
+}
+
+#[tokio::test]
+async fn watches_are_bounded_and_checks_go_on() {
+    let room = serving();
+    let mut watches = Vec::new();
+    let mut refused = 0;
+    for _ in 0..11 {
+        let mut client = room.client().await;
+        for _ in 0..95 {
+            match client.watch(ask("a")).await {
+                Ok(watch) => watches.push(watch),
+                Err(status) => {
+                    assert_eq!(status.code(), tonic::Code::ResourceExhausted);
+                    refused += 1;
+                }
+            }
+        }
+    }
+    assert_eq!((watches.len(), refused), (1024, 21));
+    room.client().await.check(ask("a")).await.unwrap();
+    drop(watches);
+    until(|| room.board.audience(Instant::now()).watchers == 0).await;
+    room.client().await.watch(ask("a")).await.unwrap();
+}
+
+/// Takes the ten seconds it is about.
+#[tokio::test]
+async fn who_says_nothing_or_half_a_request_is_closed_after_ten_seconds() {
+    let room = serving();
+    let start = Instant::now();
+    let mut silent = Vec::new();
+    for words in [&b""[..], &PREFACE[..20], b"GET /readyz HTTP/1.1\r\nHo"] {
+        let mut stream = room.tcp().await;
+        stream.write_all(words).await.unwrap();
+        silent.push(stream);
+    }
+    let mut resting = room.tcp().await;
+    let mut watch = room.client().await.watch(ask("a")).await.unwrap().into_inner();
+    within(watch.message()).await.unwrap();
+    let idle = room.client().await;
+    probe(&mut resting).await;
+    for stream in &mut silent {
+        let mut rest = Vec::new();
+        let _ = within(stream.read_to_end(&mut rest)).await;
+        assert!(start.elapsed() >= Duration::from_secs(10));
+    }
+    // Those that rest between two requests, or listen, are still there.
+    probe(&mut resting).await;
+    idle.clone().check(ask("a")).await.unwrap();
+    room.board.drain();
+    within(watch.message())
+        .await
+        .unwrap()
+        .expect("the drain's message");
+}
+
+async fn probe(stream: &mut TcpStream) {
+    stream
+        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+        .await
+        .unwrap();
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"ok\n") {
+        assert_ne!(within(stream.read_buf(&mut answer)).await.unwrap(), 0, "closed");
+    }
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Makes sure that the programs the tests run against are there: nginx, python3 with grpcio in .venv, and the
+# usual process tools. Quick when they are. As root on a machine with apt-get it installs what is missing;
+# otherwise it says exactly what to install, and fails: a test that was skipped has not passed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# command → Debian package
+declare -A packages=(
+    [nginx]=nginx-light
+    [python3]=python3
+    [setsid]=util-linux
+    [unshare]=util-linux
+    [ps]=procps
+)
+export PATH="$PATH:/usr/sbin:/sbin"
+
+missing_packages() {
+    for command in "${!packages[@]}"; do
+        command -v "$command" >/dev/null || echo "${packages[$command]}"
+    done
+    # Debian ships venv apart from python3, and finds that out only when one is made.
+    if command -v python3 >/dev/null && ! python3 -c 'import ensurepip, venv' 2>/dev/null; then
+        echo python3-venv
+    fi
+}
+
+install_packages() {
+    local missing
+    missing=$(missing_packages | sort -u | xargs)
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then
+        echo "tests: missing: $missing; install them (Debian: apt-get install $missing) and run this again" >&2
+        return 1
+    fi
+    echo "tests: installing $missing"
+    # A machine without the network may still have the packages in its cache: only the install decides.
+    apt-get update -qq </dev/null || true
+    # nginx must not be started by its package: the tests start their own.
+    # shellcheck disable=SC2086 # one word a package
+    RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends $missing </dev/null >/dev/null || true
+    missing=$(missing_packages | sort -u | xargs)
+    if [ -n "$missing" ]; then
+        echo "tests: could not install $missing: see what apt-get said above" >&2
+        return 1
+    fi
+}
+
+install_python() {
+    local wanted=tests/python/requirements.txt stamp=.venv/requirements.txt
+    if cmp -s "$wanted" "$stamp" && .venv/bin/python -c 'import grpc, grpc_health' 2>/dev/null; then
+        return 0
+    fi
+    echo "tests: making .venv from $wanted"
+    rm -rf .venv
+    if ! python3 -m venv .venv || ! .venv/bin/pip install --quiet --disable-pip-version-check -r "$wanted" </dev/null; then
+        rm -rf .venv
+        echo "tests: could not make .venv; with a network: python3 -m venv .venv && .venv/bin/pip install -r $wanted" >&2
+        return 1
+    fi
+    cp "$wanted" "$stamp"
+}
+
+install_packages
+install_python
