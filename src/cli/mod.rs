@@ -5,16 +5,20 @@
 //! | `args` | the arguments, understood but not judged |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
+//! | `plan` | `tidegate plan` |
+//! | `completions` | `tidegate completions` |
 //! | `install` | `tidegate install` |
 
 use std::io::Write;
 
 use crate::child::{Command, Inherited};
-use crate::config;
+use crate::config::{self, ConfigError, Settings};
 
 pub mod args;
 pub mod check;
+pub mod completions;
 pub mod install;
+pub mod plan;
 pub mod run;
 
 use args::Invocation;
@@ -33,23 +37,31 @@ pub fn main(inherited: Inherited) -> u8 {
             Ok(path) => print(&format!("{}\n", path.display())),
             Err(error) => complain(&error, OWN_FAILURE),
         },
+        Ok(Invocation::Plan(asked)) => match load(asked) {
+            Ok(settings) => print(&plan::draw(&settings)),
+            Err(error) => complain(&error, OWN_FAILURE),
+        },
+        Ok(Invocation::Completions(asked)) => print(&completions::text(asked)),
         Ok(Invocation::Print(text)) => print(&text),
         Err(error) => complain(&error, OWN_FAILURE),
     }
 }
 
 fn run(asked: args::Run, inherited: Inherited) -> u8 {
-    let inputs = config::Inputs {
-        file: asked.config,
-        environment: std::env::vars_os(),
-        flags: asked.flags,
-    };
     let command = Command::new(asked.program, asked.arguments);
-    let settings = match config::load(inputs) {
+    let settings = match load(asked.asked) {
         Ok(settings) => settings,
         Err(error) => return complain(&error, OWN_FAILURE),
     };
     run::run(&settings, &command, inherited).unwrap_or_else(|error| complain(&error, error.exit_code()))
+}
+
+fn load(asked: args::Asked) -> Result<Settings, ConfigError> {
+    config::load(config::Inputs {
+        file: asked.config,
+        environment: std::env::vars_os(),
+        flags: asked.flags,
+    })
 }
 
 fn print(text: &str) -> u8 {
