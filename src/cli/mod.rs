@@ -5,6 +5,8 @@
 //! | `args` | the arguments, understood but not judged |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
+//! | `plan` | `tidegate plan` |
+//! | `completions` | `tidegate completions` |
 //! | `install` | `tidegate install` |
 //! | `drain`, `resume`, `reset`, `hurry` | orders to a running tidegate |
 //! | `prestop` | `tidegate prestop`, the exec hook |
@@ -15,16 +17,18 @@
 use std::io::Write;
 
 use crate::child::{Command, Inherited};
-use crate::config;
+use crate::config::{self, ConfigError, Settings};
 use crate::drain::order::Order;
 
 pub mod args;
 mod asking;
 pub mod check;
 mod colour;
+pub mod completions;
 mod drain;
 mod hurry;
 pub mod install;
+pub mod plan;
 mod prestop;
 mod reset;
 mod resume;
@@ -60,23 +64,31 @@ pub fn main(inherited: Inherited) -> u8 {
             command(&reach, &inherited)
         }
         Ok(Invocation::Status(asked)) => status::run(&asked, &inherited),
+        Ok(Invocation::Plan(asked)) => match load(asked) {
+            Ok(settings) => print(&plan::draw(&settings)),
+            Err(error) => complain(&error, OWN_FAILURE),
+        },
+        Ok(Invocation::Completions(asked)) => print(&completions::text(asked)),
         Ok(Invocation::Print(text)) => print(&text),
         Err(error) => complain(&error, OWN_FAILURE),
     }
 }
 
 fn run(asked: args::Run, inherited: Inherited) -> u8 {
-    let inputs = config::Inputs {
-        file: asked.config,
-        environment: std::env::vars_os(),
-        flags: asked.flags,
-    };
     let command = Command::new(asked.program, asked.arguments);
-    let settings = match config::load(inputs) {
+    let settings = match load(asked.asked) {
         Ok(settings) => settings,
         Err(error) => return complain(&error, OWN_FAILURE),
     };
     run::run(&settings, &command, inherited).unwrap_or_else(|error| complain(&error, error.exit_code()))
+}
+
+fn load(asked: args::Asked) -> Result<Settings, ConfigError> {
+    config::load(config::Inputs {
+        file: asked.config,
+        environment: std::env::vars_os(),
+        flags: asked.flags,
+    })
 }
 
 fn print(text: &str) -> u8 {

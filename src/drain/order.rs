@@ -47,6 +47,9 @@ pub enum Asked {
 pub type News = watch::Receiver<Arc<Status>>;
 
 impl Order {
+    /// Every order.
+    pub const ALL: [Self; 5] = [Self::PreStop, Self::Hold, Self::Resume, Self::Reset, Self::Hurry];
+
     /// The word for it on the command line, and on the socket.
     pub const fn word(self) -> &'static str {
         match self {

@@ -64,40 +64,26 @@ docs/admin.md has more.";
 
 /// `prestop`, `drain`, `resume`, `reset`, `hurry`
 pub(super) fn order(order: Order, arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
-    let definition = definition(match order {
-        Order::Hold => "Hold: leave traffic without a deadline; the command serves on",
-        Order::Resume => "Come back from a hold",
-        Order::Reset => "Clear a latched NOT_SERVING (health.recovery: manual)",
-        Order::Hurry => "Skip the waits of a stop: the command gets its stop signal now",
-        Order::PreStop => "As exec preStop hook: begin the drain, or join it, and wait until it is over",
-    });
-    let usage = format!("tidegate {order} [--socket PATH]");
-    match definition.override_usage(usage).try_get_matches_from(arguments) {
+    match order_definition(order).try_get_matches_from(arguments) {
         Ok(mut matches) => Ok(Invocation::Order(order, reach(&mut matches))),
         Err(error) => not_understood(order.word(), &error),
     }
 }
 
+pub(super) fn order_definition(order: Order) -> Command {
+    let about = match order {
+        Order::Hold => "Hold: leave traffic without a deadline; the command serves on",
+        Order::Resume => "Come back from a hold",
+        Order::Reset => "Clear a latched NOT_SERVING (health.recovery: manual)",
+        Order::Hurry => "Skip the waits of a stop: the command gets its stop signal now",
+        Order::PreStop => "As exec preStop hook: begin the drain, or join it, and wait until it is over",
+    };
+    definition(about).override_usage(format!("tidegate {order} [--socket PATH]"))
+}
+
 /// `status`
 pub(super) fn status(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
-    let definition = definition("What a running tidegate is doing")
-        .override_usage("tidegate status [--watch] [-o text|json] [--socket PATH]")
-        .arg(
-            Arg::new("watch")
-                .long("watch")
-                .short('w')
-                .action(ArgAction::SetTrue)
-                .help("Follow it to its end: a live line on a terminal, else a line a change"),
-        )
-        .arg(
-            Arg::new("output")
-                .long("output")
-                .short('o')
-                .value_name("FORMAT")
-                .value_parser(OsStringValueParser::new())
-                .help("text or json [default: text]"),
-        );
-    let mut matches = match definition.try_get_matches_from(arguments) {
+    let mut matches = match status_definition().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => return not_understood("status", &error),
     };
@@ -124,6 +110,26 @@ pub(super) fn status(arguments: Vec<OsString>) -> Result<Invocation, UsageError>
         },
         reach: reach(&mut matches),
     }))
+}
+
+pub(super) fn status_definition() -> Command {
+    definition("What a running tidegate is doing")
+        .override_usage("tidegate status [--watch] [-o text|json] [--socket PATH]")
+        .arg(
+            Arg::new("watch")
+                .long("watch")
+                .short('w')
+                .action(ArgAction::SetTrue)
+                .help("Follow it to its end: a live line on a terminal, else a line a change"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .short('o')
+                .value_name("FORMAT")
+                .value_parser(OsStringValueParser::new())
+                .help("text or json [default: text]"),
+        )
 }
 
 fn definition(about: &'static str) -> Command {

@@ -542,9 +542,9 @@ fn what_this_version_does_not_do_is_refused_never_ignored() {
     }
     assert_eq!(
         Given::default()
-            .variable("TIDEGATE_ADMIN_SOCKET", "/run/x.sock")
+            .variable("TIDEGATE_LIFECYCLE_TOKEN_FILE", "/run/token")
             .refused(),
-        "TIDEGATE_ADMIN_SOCKET: not supported by this version; leave it out"
+        "TIDEGATE_LIFECYCLE_TOKEN_FILE: not supported by this version; leave it out"
     );
 }
 
