@@ -13,7 +13,6 @@ use crate::config;
 
 pub mod args;
 pub mod check;
-mod join;
 pub mod run;
 
 use args::Invocation;

@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::child::{Signal, Target};
 use crate::drain::budget::{Grace, Margin, PlanError, Seconds, Waits, Window, Wishes};
+use crate::drain::machine::OnUnknown;
 use crate::drain::{Budget, Plan};
+use crate::health::{LIVENESS, Listen};
+use crate::inflight::{PrometheusConfig, SourceConfig};
 
 use super::entry::{Refusal, quoted};
 use super::error::{ConfigError, Origin};
 use super::layers::Layers;
-use super::listen::Listen;
-use super::schema::{self, Absent, Config, LogFormat, OnUnknown, Verbosity};
-use super::settings::{
-    ChildSettings, DrainSettings, HealthSettings, LIVENESS, PrometheusSettings, Settings, SignalTarget,
-    SourceSettings, TelemetrySettings,
-};
-use super::signal::Signal;
+use super::schema::{self, Config};
+use super::settings::{ChildSettings, DrainSettings, HealthSettings, Settings, TelemetrySettings};
 
 /// The grace period where none is written: the pod spec's own default.
 pub const DEFAULT_GRACE: Grace = Grace(Duration::from_secs(30));
@@ -171,8 +170,8 @@ impl Rules<'_> {
         Ok(ChildSettings {
             stop_signal: child.stop_signal.map_or(Signal::TERM, |signal| signal.0),
             signal_target: match child.signal_group {
-                Some(true) => SignalTarget::Group,
-                Some(false) | None => SignalTarget::Process,
+                Some(true) => Target::Group,
+                Some(false) | None => Target::Process,
             },
             success_codes: codes,
         })
@@ -213,23 +212,19 @@ impl Rules<'_> {
         })
     }
 
-    fn inflight(&self, sources: Vec<schema::Source>) -> Result<Vec<SourceSettings>, ConfigError> {
+    fn inflight(&self, sources: Vec<schema::Source>) -> Result<Vec<SourceConfig>, ConfigError> {
         let mut settings = Vec::with_capacity(sources.len());
         for (index, source) in sources.into_iter().enumerate() {
             // Every other kind was refused as not supported.
             let Some(prometheus) = source.prometheus else {
                 continue;
             };
-            settings.push(SourceSettings::Prometheus(self.prometheus(index, prometheus)?));
+            settings.push(SourceConfig::Prometheus(self.prometheus(index, prometheus)?));
         }
         Ok(settings)
     }
 
-    fn prometheus(
-        &self,
-        index: usize,
-        written: schema::Prometheus,
-    ) -> Result<PrometheusSettings, ConfigError> {
+    fn prometheus(&self, index: usize, written: schema::Prometheus) -> Result<PrometheusConfig, ConfigError> {
         let place = format!("inflight[{index}].prometheus");
         // In a document both are required; a variable or flag can come without the other.
         let Some(url) = written.url else {
@@ -240,18 +235,8 @@ impl Rules<'_> {
             let why = "needs --inflight-query or TIDEGATE_INFLIGHT_QUERY beside it";
             return Err(self.refused(&format!("{place}.url"), why.to_owned()));
         };
-        for (key, text) in [("query", Some(&query)), ("arrivals", written.arrivals.as_ref())] {
-            if text.is_some_and(|text| text.trim().is_empty()) {
-                let why = "empty; write what to read, like sum(calls_in_flight)".to_owned();
-                return Err(self.refused(&format!("{place}.{key}"), why));
-            }
-        }
-        Ok(PrometheusSettings {
-            url,
-            query,
-            absent: written.absent.unwrap_or(Absent::Unknown),
-            arrivals: written.arrivals,
-        })
+        let absent = written.absent.unwrap_or_default();
+        Ok(PrometheusConfig::of(url, query, absent, written.arrivals))
     }
 
     fn health(&self, health: schema::Health) -> Result<HealthSettings, ConfigError> {
@@ -307,8 +292,8 @@ impl Rules<'_> {
 
 fn telemetry(telemetry: schema::Telemetry) -> TelemetrySettings {
     TelemetrySettings {
-        log_format: telemetry.log_format.unwrap_or(LogFormat::Text),
-        verbosity: telemetry.verbosity.unwrap_or(Verbosity::Normal),
+        log_format: telemetry.log_format.unwrap_or_default(),
+        verbosity: telemetry.verbosity.unwrap_or_default(),
         termination_log: telemetry
             .termination_log
             .unwrap_or_else(|| PathBuf::from("/dev/termination-log")),

@@ -3,8 +3,9 @@
 //! Such a key is refused rather than ignored: whoever writes it counts on it. An entry is deleted
 //! when its room is built.
 
-use super::listen::Listen;
-use super::schema::{Config, Health, Recovery, Socket, Source};
+use crate::health::{Listen, Recovery};
+
+use super::schema::{Config, Health, Socket, Source};
 
 /// A key that is refused when it is asked for.
 pub struct NotYet {

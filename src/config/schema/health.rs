@@ -3,11 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::health::{Listen, Recovery};
+use crate::inflight::http::Endpoint;
+
 use super::super::entry::Refusal;
-use super::super::listen::{Address, Listen};
-use super::super::scalars::choice;
+use super::super::listen::Address;
+use super::super::scalars::words;
 use super::super::section::{Shape, exactly_one, required, section};
-use super::super::url::HttpUrl;
 use super::Exec;
 
 section! {
@@ -46,7 +48,7 @@ section! {
         /// A connection can be made.
         tcp: Address = "tcp",
         /// A GET answers 2xx.
-        http: HttpUrl = "http",
+        http: Endpoint = "http",
         /// gRPC health says SERVING.
         grpc: Address = "grpc",
         /// A program ends with 0.
@@ -60,15 +62,10 @@ section! {
     }
 }
 
-choice! {
-    /// How NOT_SERVING ends.
-    Recovery, "automatic or manual" {
-        /// When what caused it is over.
-        Automatic = "automatic",
-        /// When someone says so.
-        Manual = "manual",
-    }
-}
+words! { Recovery, "automatic or manual" {
+    Automatic = "automatic",
+    Manual = "manual",
+} }
 
 section! {
     /// `health.tls`

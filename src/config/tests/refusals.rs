@@ -176,6 +176,22 @@ fn wrong_values_name_key_and_mend() {
             ":1: inflight[0].prometheus: query is missing",
         ),
         (
+            "inflight: [{prometheus: {url: 'http://h/', query: ''}}]",
+            ":1: inflight[0].prometheus.query: empty; write what to read, like sum(calls_in_flight)",
+        ),
+        (
+            "inflight: [{prometheus: {url: 'http://h/', query: 5}}]",
+            ":1: inflight[0].prometheus.query: expected a query like sum(calls_in_flight), found the number 5",
+        ),
+        (
+            "inflight:\n- prometheus:\n    url: http://h/\n    query: sum(rate(x[1m]))",
+            ":4: inflight[0].prometheus.query: column 5: `rate()` inside `sum()` is not supported; supported are selectors with = != =~ !~, sum() min() max() count() avg() of a selector, + - * /, numbers and parentheses",
+        ),
+        (
+            "inflight: [{prometheus: {url: 'http://h/', query: x, arrivals: a b}}]",
+            ":1: inflight[0].prometheus.arrivals: column 3: an operator is expected before `b`; supported are selectors with = != =~ !~, sum() min() max() count() avg() of a selector, + - * /, numbers and parentheses",
+        ),
+        (
             "inflight: [{prometheus: {url: 'http://h/', query: x}, file: {path: /x}}]",
             ":1: inflight[0]: prometheus and file in one item; write an item for each",
         ),
@@ -307,6 +323,12 @@ fn each_layer_is_named() {
         (
             given().flag("margin", "120%"),
             "--margin: expected a percentage, 0 to 99, found \"120%\"",
+        ),
+        (
+            given()
+                .flag("inflight-url", "http://h/")
+                .variable("TIDEGATE_INFLIGHT_QUERY", "a b"),
+            "TIDEGATE_INFLIGHT_QUERY: column 3: an operator is expected before `b`; supported are selectors with = != =~ !~, sum() min() max() count() avg() of a selector, + - * /, numbers and parentheses",
         ),
         (
             given().flag("inflight-url", "https://u:secret@h/"),
@@ -441,10 +463,6 @@ fn rules_between_keys_name_the_keys_and_where_they_were_written() {
             "health: {services: [liveness]}",
             ": health.services: liveness is tidegate's own name, for liveness probes; choose another",
         ),
-        (
-            "inflight: [{prometheus: {url: 'http://h/', query: ''}}]",
-            ": inflight[0].prometheus.query: empty; write what to read, like sum(calls_in_flight)",
-        ),
     ]);
     let many: Vec<String> = (0..101).map(|index| format!("s{index}")).collect();
     refuse(&[(
@@ -532,6 +550,7 @@ fn no_refusal_shows_a_password() {
     for yaml in [
         "inflight: [{prometheus: {url: 'https://u:secret@h/', query: x}}]",
         "inflight: [{prometheus: {url: 'http://u:secret@h:0/', query: x}}]",
+        "inflight: [{prometheus: {url: 'https://h/?token=secret', query: x}}]",
         "inflight: [{prometheus: {url: 'u:secret@h', query: x}}]",
         "hooks: {onDrain: [{http: {url: 'http://h/', headers: {a: \"secret\\n\"}}}]}",
     ] {
