@@ -20,6 +20,8 @@ pub enum Invocation {
     Run(Run),
     /// Check files.
     Check(Check),
+    /// Poll the in-flight sources now.
+    Inflight(Inflight),
     /// Print this on stdout and end with 0: the help or the version.
     Print(String),
 }
@@ -44,6 +46,26 @@ pub struct Check {
     pub files: Vec<PathBuf>,
 }
 
+/// `tidegate inflight [OPTIONS]`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Inflight {
+    /// `--config`
+    pub config: Option<PathBuf>,
+    /// The flags given, as written.
+    pub flags: Vec<(&'static Flag, OsString)>,
+    /// `--watch`
+    pub times: Times,
+}
+
+/// How often something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Once.
+    Once,
+    /// Again and again.
+    Repeatedly,
+}
+
 /// Why the command line was not understood: one line, for exit code 125.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; see tidegate --help")]
@@ -53,6 +75,7 @@ pub struct UsageError(String);
 const COMMANDS: &[(&str, Word)] = &[
     ("run", Word::Run),
     ("check", Word::Check),
+    ("inflight", Word::Inflight),
     ("sidecar", Word::NotYet),
     ("prestop", Word::NotYet),
     ("drain", Word::NotYet),
@@ -70,6 +93,7 @@ const COMMANDS: &[(&str, Word)] = &[
 enum Word {
     Run,
     Check,
+    Inflight,
     NotYet,
 }
 
@@ -79,6 +103,7 @@ const COMMANDS_HELP: &str = "\
 Commands:
   run               Supervise and drain COMMAND; what tidegate does without a command's name
   check FILE...     Check config files: is every key known, does the arithmetic hold?
+  inflight          Poll the in-flight sources now and say what each of them says
 
 Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
 TIDEGATE_* variables, flags. docs/configuration.md has every one.
@@ -99,6 +124,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     match COMMANDS.iter().find(|(name, _)| *name == first) {
         Some((_, Word::Run)) => run(arguments.split_off(1)),
         Some((_, Word::Check)) => check(arguments.split_off(1)),
+        Some((_, Word::Inflight)) => inflight(arguments.split_off(1)),
         Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
         None if first == "help" => Ok(Invocation::Print(run_definition().render_help().to_string())),
         None => Err(stray(first)),
@@ -159,20 +185,33 @@ fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
     }
 }
 
+fn inflight(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    let mut matches = match inflight_definition().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return said(&error),
+    };
+    let flags = inflight_flags().filter_map(|flag| {
+        let value = matches.remove_one::<OsString>(flag.long)?;
+        Some((flag, value))
+    });
+    Ok(Invocation::Inflight(Inflight {
+        flags: flags.collect(),
+        config: matches.remove_one("config"),
+        times: match matches.get_flag("watch") {
+            true => Times::Repeatedly,
+            false => Times::Once,
+        },
+    }))
+}
+
 fn run_definition() -> Command {
     let mut definition = Command::new("tidegate")
         .no_binary_name(true)
         .disable_version_flag(true)
         .about(env!("CARGO_PKG_DESCRIPTION"))
-        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...")
+        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate inflight [OPTIONS]")
         .after_help(COMMANDS_HELP)
-        .arg(
-            Arg::new("config")
-                .long("config")
-                .value_name("FILE")
-                .value_parser(PathBufValueParser::new())
-                .help("The config file, YAML [default: none]"),
-        )
+        .arg(config())
         .arg(
             Arg::new("version")
                 .long("version")
@@ -181,14 +220,7 @@ fn run_definition() -> Command {
                 .help("Print version"),
         );
     for flag in FLAGS {
-        definition = definition.arg(
-            Arg::new(flag.long)
-                .long(flag.long)
-                .value_name(flag.value)
-                .value_parser(OsStringValueParser::new())
-                .help(flag.help)
-                .help_heading(flag.purpose.heading()),
-        );
+        definition = definition.arg(valued(flag).help_heading(flag.purpose.heading()));
     }
     definition
         .arg(
@@ -206,6 +238,44 @@ fn run_definition() -> Command {
                 .num_args(1..)
                 .last(true)
                 .help("The program to run and its arguments"),
+        )
+}
+
+fn config() -> Arg {
+    Arg::new("config")
+        .long("config")
+        .value_name("FILE")
+        .value_parser(PathBufValueParser::new())
+        .help("The config file, YAML [default: none]")
+}
+
+fn valued(flag: &'static Flag) -> Arg {
+    Arg::new(flag.long)
+        .long(flag.long)
+        .value_name(flag.value)
+        .value_parser(OsStringValueParser::new())
+        .help(flag.help)
+}
+
+fn inflight_flags() -> impl Iterator<Item = &'static Flag> {
+    FLAGS.iter().filter(|flag| flag.path.starts_with("inflight"))
+}
+
+fn inflight_definition() -> Command {
+    Command::new("tidegate inflight")
+        .no_binary_name(true)
+        .about(
+            "Poll the in-flight sources now, and say what each of them says, how long it took, and the sum",
+        )
+        .after_help("Exit codes: 0 every source is known, 1 one is not; with --watch, as of the last poll.")
+        .arg(config())
+        .args(inflight_flags().map(valued))
+        .arg(
+            Arg::new("watch")
+                .long("watch")
+                .short('w')
+                .action(ArgAction::SetTrue)
+                .help("Poll every drain.pollInterval until a signal ends it"),
         )
 }
 
@@ -446,6 +516,10 @@ mod tests {
                 &["check"],
                 "check: no file; name one, as in: tidegate check tidegate.yaml",
             ),
+            (
+                &["inflight", "--wach"],
+                "--wach: unknown option; did you mean --watch?",
+            ),
             (&["check", "--fast", "x"], "--fast: unknown option"),
         ] {
             assert_eq!(refused(line), told, "{line:?}");
@@ -460,6 +534,24 @@ mod tests {
                 files: vec!["a.yaml".into(), "b.yaml".into()]
             }))
         );
+    }
+
+    #[test]
+    fn inflight_takes_its_sources_from_the_file_or_flags() {
+        let line = ["inflight", "--config", "a.yaml", "--watch", "--inflight-url", "u"];
+        let Ok(Invocation::Inflight(asked)) = understand(&line) else {
+            panic!("understood")
+        };
+        assert_eq!(asked.config, Some("a.yaml".into()));
+        assert_eq!(asked.times, Times::Repeatedly);
+        assert_eq!(asked.flags.len(), 1);
+        assert!(matches!(
+            understand(&["inflight"]),
+            Ok(Invocation::Inflight(Inflight {
+                times: Times::Once,
+                ..
+            }))
+        ));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | `args` | the arguments, understood but not judged |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
+//! | `inflight` | `tidegate inflight` |
 
 use std::io::Write;
 
@@ -13,6 +14,7 @@ use crate::config;
 
 pub mod args;
 pub mod check;
+pub mod inflight;
 pub mod run;
 
 use args::Invocation;
@@ -27,6 +29,7 @@ pub fn main(inherited: Inherited) -> u8 {
         Ok(Invocation::Check(asked)) => {
             check::run(&asked.files, &mut std::io::stdout()).map_or(OWN_FAILURE, check::Outcome::code)
         }
+        Ok(Invocation::Inflight(asked)) => inflight(asked, inherited),
         Ok(Invocation::Print(text)) => print(&text),
         Err(error) => complain(&error, OWN_FAILURE),
     }
@@ -44,6 +47,22 @@ fn run(asked: args::Run, inherited: Inherited) -> u8 {
         Err(error) => return complain(&error, OWN_FAILURE),
     };
     run::run(&settings, &command, inherited).unwrap_or_else(|error| complain(&error, error.exit_code()))
+}
+
+fn inflight(asked: args::Inflight, inherited: Inherited) -> u8 {
+    let inputs = config::Inputs {
+        file: asked.config,
+        environment: std::env::vars_os(),
+        flags: asked.flags,
+    };
+    let settings = match config::load(inputs) {
+        Ok(settings) => settings,
+        Err(error) => return complain(&error, OWN_FAILURE),
+    };
+    match inflight::run(&settings, inherited, asked.times, &mut std::io::stdout()) {
+        Ok(outcome) => outcome.code(),
+        Err(error) => complain(&error, OWN_FAILURE),
+    }
 }
 
 fn print(text: &str) -> u8 {

@@ -164,6 +164,7 @@ async fn supervise(
         early,
         terminal: _terminal,
     } = program;
+    let sources = Sources::new(settings.inflight.clone()).started_by(&spawner);
     let hands = Hands {
         child,
         child_end: None,
@@ -171,10 +172,7 @@ async fn supervise(
         spawner,
         board: shown.board,
         metrics: shown.metrics,
-        poller: Poller::new(
-            Sources::new(settings.inflight.clone()),
-            settings.drain.poll_timeout,
-        ),
+        poller: Poller::new(sources, settings.drain.poll_timeout),
         stop_signal: settings.child.stop_signal,
         target: settings.child.signal_target,
         triggers: settings.drain.triggers.clone(),

@@ -23,6 +23,9 @@ pub struct ExecConfig {
 }
 
 impl ExecConfig {
+    /// How long a program has where nothing is said.
+    pub const TIMEOUT: Duration = Duration::from_secs(1);
+
     /// A source that runs `program` with `args` at each poll, and kills it, with its process group,
     /// after `timeout`. The poll's own timeout does not concern it.
     pub fn new(
