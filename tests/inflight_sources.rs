@@ -249,14 +249,14 @@ fn watching_goes_on_until_a_signal_and_ends_with_the_last_poll() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(watch.stdout.take().unwrap()).lines();
-    let sums = |wanted: &str, lines: &mut dyn Iterator<Item = std::io::Result<String>>| {
+    let mut sums = |wanted: &str| {
         let found = lines.find(|line| line.as_ref().unwrap().ends_with(wanted));
         found.unwrap().unwrap()
     };
-    sums("sum: 1", &mut lines);
-    sums("sum: 1", &mut lines);
+    sums("sum: 1");
+    sums("sum: 1");
     std::fs::remove_file(&path).unwrap();
-    sums("sum: unknown", &mut lines);
+    sums("sum: unknown");
     let pid = nix::unistd::Pid::from_raw(watch.id() as i32);
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
     assert_eq!(watch.wait().unwrap().code(), Some(1));

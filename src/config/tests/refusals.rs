@@ -221,7 +221,7 @@ fn wrong_values_name_key_and_mend() {
         ),
         (
             "inflight: [{json: {url: 'http://h/', path: x}}]",
-            ":1: inflight[0].json.path: \"x\" is no JSONPath (RFC 9535): X; write it like $.calls.inFlight",
+            ":1: inflight[0].json.path: \"x\" is no JSONPath (RFC 9535): at position 0, parser error; write it like $.calls.inFlight",
         ),
         (
             "inflight: [{preset: {name: apache, url: 'http://h/'}}]",
