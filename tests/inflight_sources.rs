@@ -155,7 +155,7 @@ fn a_program_that_does_not_is_unknown() {
         ("['false']", "false: it exited with 1"),
         ("[sh, -c, 'echo 0; exit 3']", "sh: it exited with 3"),
         ("[sh, -c, 'echo 0; kill -9 $$']", "sh: it was killed by SIGKILL"),
-        ("[echo, 0, calls]", "no number and nothing else"),
+        ("[echo, 0 calls]", "no number and nothing else"),
         ("[/nonexistent]", "/nonexistent"),
         ("['yes']", "it printed more than 64 KiB"),
     ] {
