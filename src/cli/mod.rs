@@ -6,15 +6,21 @@
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
 //! | `inflight` | `tidegate inflight` |
+//! | `plan` | `tidegate plan` |
+//! | `completions` | `tidegate completions` |
+//! | `install` | `tidegate install` |
 
 use std::io::Write;
 
 use crate::child::{Command, Inherited};
-use crate::config;
+use crate::config::{self, ConfigError, Settings};
 
 pub mod args;
 pub mod check;
+pub mod completions;
 pub mod inflight;
+pub mod install;
+pub mod plan;
 pub mod run;
 
 use args::Invocation;
@@ -30,19 +36,23 @@ pub fn main(inherited: Inherited) -> u8 {
             check::run(&asked.files, &mut std::io::stdout()).map_or(OWN_FAILURE, check::Outcome::code)
         }
         Ok(Invocation::Inflight(asked)) => inflight(asked, inherited),
+        Ok(Invocation::Install(asked)) => match install::run(&asked.directory, &asked.started_as) {
+            Ok(path) => print(&format!("{}\n", path.display())),
+            Err(error) => complain(&error, OWN_FAILURE),
+        },
+        Ok(Invocation::Plan(asked)) => match load(asked) {
+            Ok(settings) => print(&plan::draw(&settings)),
+            Err(error) => complain(&error, OWN_FAILURE),
+        },
+        Ok(Invocation::Completions(asked)) => print(&completions::text(asked)),
         Ok(Invocation::Print(text)) => print(&text),
         Err(error) => complain(&error, OWN_FAILURE),
     }
 }
 
 fn run(asked: args::Run, inherited: Inherited) -> u8 {
-    let inputs = config::Inputs {
-        file: asked.config,
-        environment: std::env::vars_os(),
-        flags: asked.flags,
-    };
     let command = Command::new(asked.program, asked.arguments);
-    let settings = match config::load(inputs) {
+    let settings = match load(asked.asked) {
         Ok(settings) => settings,
         Err(error) => return complain(&error, OWN_FAILURE),
     };
@@ -50,12 +60,7 @@ fn run(asked: args::Run, inherited: Inherited) -> u8 {
 }
 
 fn inflight(asked: args::Inflight, inherited: Inherited) -> u8 {
-    let inputs = config::Inputs {
-        file: asked.config,
-        environment: std::env::vars_os(),
-        flags: asked.flags,
-    };
-    let settings = match config::load(inputs) {
+    let settings = match load(asked.asked) {
         Ok(settings) => settings,
         Err(error) => return complain(&error, OWN_FAILURE),
     };
@@ -63,6 +68,14 @@ fn inflight(asked: args::Inflight, inherited: Inherited) -> u8 {
         Ok(outcome) => outcome.code(),
         Err(error) => complain(&error, OWN_FAILURE),
     }
+}
+
+fn load(asked: args::Asked) -> Result<Settings, ConfigError> {
+    config::load(config::Inputs {
+        file: asked.config,
+        environment: std::env::vars_os(),
+        flags: asked.flags,
+    })
 }
 
 fn print(text: &str) -> u8 {

@@ -162,11 +162,12 @@ async fn supervise(
         spawner,
         signals,
         early,
-        terminal: _terminal,
+        terminal,
     } = program;
     let sources = Sources::new(settings.inflight.clone()).started_by(&spawner);
+    let child = Arc::new(child);
     let hands = Hands {
-        child,
+        child: Arc::clone(&child),
         child_end: None,
         signals,
         spawner,
@@ -181,11 +182,20 @@ async fn supervise(
     let reaping = tokio::spawn(reaper.run());
     let ended = tokio::select! {
         ended = drive(Machine::new(settings.rules()), hands, early) => ended.map_err(RunError::kernel("signals"))?,
+        never = follow(terminal.as_ref(), &child) => match never {},
         broken = reaping => return Err(RunError::Kernel { what: "signalfd", why: broke_off(broken) }),
     };
     report(&ended, &settings.telemetry.termination_log);
     server.shutdown(farewell(&ended)).await;
     Ok(ended)
+}
+
+/// Goes along with the program's stops on a terminal, for as long as the run lasts.
+async fn follow(terminal: Option<&Terminal>, child: &Child) -> Infallible {
+    if let Some(terminal) = terminal {
+        terminal.follow(child).await;
+    }
+    std::future::pending().await
 }
 
 /// The signals that came before the program was up.

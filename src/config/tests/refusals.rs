@@ -246,6 +246,10 @@ fn bad_yaml_is_told_on_one_line() {
             ":2: not valid YAML: found character that cannot start any token at line 2 column 1, while scanning for the next token",
         ),
         (
+            "drain: {propagation: 5s\nchild: [\n",
+            ":2: not valid YAML: did not find expected ',' or '}' at line 2 column 6, while parsing a flow mapping at line 1 column 8",
+        ),
+        (
             "drain: {quiet: 1s}\n---\nchild: {}",
             ": more than one YAML document (---); one is enough",
         ),
