@@ -25,6 +25,8 @@ pub enum Invocation {
     Run(Run),
     /// Check files.
     Check(Check),
+    /// Poll the in-flight sources now.
+    Inflight(Inflight),
     /// Copy this binary.
     Install(Install),
     /// Have a running tidegate do something.
@@ -66,6 +68,24 @@ pub struct Check {
     pub files: Vec<PathBuf>,
 }
 
+/// `tidegate inflight [OPTIONS]`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Inflight {
+    /// `--config` and the flags.
+    pub asked: Asked,
+    /// `--watch`
+    pub times: Times,
+}
+
+/// How often something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Once.
+    Once,
+    /// Again and again.
+    Repeatedly,
+}
+
 /// `tidegate install DIR`
 #[derive(Debug, PartialEq, Eq)]
 pub struct Install {
@@ -93,6 +113,7 @@ pub struct UsageError(String);
 const COMMANDS: &[(&str, Word)] = &[
     ("run", Word::Run),
     ("check", Word::Check),
+    ("inflight", Word::Inflight),
     ("sidecar", Word::NotYet),
     ("prestop", Word::Order(Order::PreStop)),
     ("drain", Word::Order(Order::Hold)),
@@ -110,6 +131,7 @@ const COMMANDS: &[(&str, Word)] = &[
 enum Word {
     Run,
     Check,
+    Inflight,
     Install,
     Order(Order),
     Status,
@@ -124,6 +146,7 @@ const USAGE: &str = "\
 tidegate [run] [OPTIONS] -- COMMAND [ARGS...]
        tidegate check FILE...
        tidegate plan [--config FILE] [OPTIONS]
+       tidegate inflight [--watch] [OPTIONS]
        tidegate install DIR
        tidegate prestop | drain | resume | reset | hurry | status [OPTIONS]";
 
@@ -131,6 +154,7 @@ const COMMANDS_HELP: &str = "\
 Commands:
   run               Supervise and drain COMMAND; what tidegate does without a command's name
   check FILE...     Check config files: is every key known, does the arithmetic hold?
+  inflight          Poll the in-flight sources now and say what each of them says
   plan              Draw the timeline that these settings give
   install DIR       Copy this binary into DIR, for an init container
   completions SHELL Print completions for bash, zsh, fish, elvish or powershell, or the man page
@@ -157,6 +181,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     match COMMANDS.iter().find(|(name, _)| *name == first) {
         Some((_, Word::Run)) => run(arguments.split_off(1)),
         Some((_, Word::Check)) => check(arguments.split_off(1)),
+        Some((_, Word::Inflight)) => inflight(arguments.split_off(1)),
         Some((_, Word::Install)) => install(arguments.split_off(1), started_as),
         Some((_, Word::Order(order))) => asking::order(*order, arguments.split_off(1)),
         Some((_, Word::Status)) => asking::status(arguments.split_off(1)),
@@ -202,6 +227,19 @@ fn run(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
 fn plan(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
     match plan_definition().try_get_matches_from(arguments) {
         Ok(mut matches) => Ok(Invocation::Plan(asked(&mut matches))),
+        Err(error) => said(&error),
+    }
+}
+
+fn inflight(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    match inflight_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Inflight(Inflight {
+            times: match matches.get_flag("watch") {
+                true => Times::Repeatedly,
+                false => Times::Once,
+            },
+            asked: asked(&mut matches),
+        })),
         Err(error) => said(&error),
     }
 }
@@ -330,6 +368,20 @@ fn plan_definition() -> Command {
         .override_usage("tidegate plan [--config FILE] [OPTIONS]")
 }
 
+fn inflight_definition() -> Command {
+    with_settings(Command::new("tidegate inflight"))
+        .no_binary_name(true)
+        .about("Poll the in-flight sources now; say what each says, how long it took, and the sum")
+        .override_usage("tidegate inflight [--watch] [--config FILE] [OPTIONS]")
+        .after_help("Exit codes: 0 every source is known, 1 one is not; with --watch, as of the last poll.")
+        .arg(
+            Arg::new("watch")
+                .long("watch")
+                .action(ArgAction::SetTrue)
+                .help("Poll every drain.pollInterval until a signal ends it"),
+        )
+}
+
 fn completions_definition() -> Command {
     Command::new("tidegate completions")
         .no_binary_name(true)
@@ -351,6 +403,7 @@ pub fn whole() -> Command {
         .no_binary_name(false)
         .subcommand(command("run", run_definition()))
         .subcommand(command("check", check_definition()))
+        .subcommand(command("inflight", inflight_definition()))
         .subcommand(command("plan", plan_definition()))
         .subcommand(command("install", install_definition()))
         .subcommands(orders)
@@ -610,12 +663,19 @@ mod tests {
                 &["check"],
                 "check: no file; name one, as in: tidegate check tidegate.yaml",
             ),
+            (
+                &["inflight", "--wach"],
+                "--wach: unknown option; did you mean --watch?",
+            ),
             (&["check", "--fast", "x"], "--fast: unknown option"),
             (&["statsu"], "statsu: unknown command; did you mean status?"),
             (&["prestop", "now"], "prestop: takes no \"now\"; leave it out"),
             (&["drain", "--for", "1s"], "--for: unknown option"),
             (&["hurry", "--socket"], "--socket: its value is missing"),
-            (&["status", "-o", "yaml"], "--output: \"yaml\" is no format; write text or json"),
+            (
+                &["status", "-o", "yaml"],
+                "--output: \"yaml\" is no format; write text or json",
+            ),
         ] {
             assert_eq!(refused(line), told, "{line:?}");
         }
@@ -650,6 +710,22 @@ mod tests {
                 files: vec!["a.yaml".into(), "b.yaml".into()]
             }))
         );
+    }
+
+    #[test]
+    fn inflight_takes_its_sources_from_the_file_or_flags() {
+        let line = ["inflight", "--config", "a.yaml", "--watch", "--inflight-url", "u"];
+        let Ok(Invocation::Inflight(inflight)) = understand(&line) else {
+            panic!("understood")
+        };
+        assert_eq!(inflight.asked.config, Some("a.yaml".into()));
+        assert_eq!(inflight.asked.flags.len(), 1);
+        assert_eq!(inflight.times, Times::Repeatedly);
+        let once = Inflight {
+            asked: Asked::default(),
+            times: Times::Once,
+        };
+        assert_eq!(understand(&["inflight"]), Ok(Invocation::Inflight(once)));
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | `args` | the arguments, understood but not judged |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
+//! | `inflight` | `tidegate inflight` |
 //! | `plan` | `tidegate plan` |
 //! | `completions` | `tidegate completions` |
 //! | `install` | `tidegate install` |
@@ -27,6 +28,7 @@ mod colour;
 pub mod completions;
 mod drain;
 mod hurry;
+pub mod inflight;
 pub mod install;
 pub mod plan;
 mod prestop;
@@ -49,6 +51,7 @@ pub fn main(inherited: Inherited) -> u8 {
         Ok(Invocation::Check(asked)) => {
             check::run(&asked.files, &mut std::io::stdout()).map_or(OWN_FAILURE, check::Outcome::code)
         }
+        Ok(Invocation::Inflight(asked)) => inflight(asked, inherited),
         Ok(Invocation::Install(asked)) => match install::run(&asked.directory, &asked.started_as) {
             Ok(path) => print(&format!("{}\n", path.display())),
             Err(error) => complain(&error, OWN_FAILURE),
@@ -81,6 +84,17 @@ fn run(asked: args::Run, inherited: Inherited) -> u8 {
         Err(error) => return complain(&error, OWN_FAILURE),
     };
     run::run(&settings, &command, inherited).unwrap_or_else(|error| complain(&error, error.exit_code()))
+}
+
+fn inflight(asked: args::Inflight, inherited: Inherited) -> u8 {
+    let settings = match load(asked.asked) {
+        Ok(settings) => settings,
+        Err(error) => return complain(&error, OWN_FAILURE),
+    };
+    match inflight::run(&settings, inherited, asked.times, &mut std::io::stdout()) {
+        Ok(outcome) => outcome.code(),
+        Err(error) => complain(&error, OWN_FAILURE),
+    }
 }
 
 fn load(asked: args::Asked) -> Result<Settings, ConfigError> {

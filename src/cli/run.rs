@@ -168,6 +168,7 @@ async fn supervise(
         early,
         terminal,
     } = program;
+    let sources = Sources::new(settings.inflight.clone()).started_by(&spawner);
     let child = Arc::new(child);
     let hands = Hands {
         child: Arc::clone(&child),
@@ -176,10 +177,7 @@ async fn supervise(
         spawner,
         board: shown.board,
         metrics: shown.metrics,
-        poller: Poller::new(
-            Sources::new(settings.inflight.clone()),
-            settings.drain.poll_timeout,
-        ),
+        poller: Poller::new(sources, settings.drain.poll_timeout),
         stop_signal: settings.child.stop_signal,
         target: settings.child.signal_target,
         triggers: settings.drain.triggers.clone(),
