@@ -615,7 +615,10 @@ mod tests {
             (&["prestop", "now"], "prestop: takes no \"now\"; leave it out"),
             (&["drain", "--for", "1s"], "--for: unknown option"),
             (&["hurry", "--socket"], "--socket: its value is missing"),
-            (&["status", "-o", "yaml"], "--output: \"yaml\" is no format; write text or json"),
+            (
+                &["status", "-o", "yaml"],
+                "--output: \"yaml\" is no format; write text or json",
+            ),
         ] {
             assert_eq!(refused(line), told, "{line:?}");
         }
