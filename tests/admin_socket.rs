@@ -61,6 +61,15 @@ fn as_stranger(program: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// As [`telling`], for a user who may not read our files.
+fn plain() -> [&'static str; 3] {
+    [
+        "sh",
+        "-c",
+        "trap 'exit 3' TERM; echo ready $$; while :; do sleep 0.1; done",
+    ]
+}
+
 fn open_to_all(path: &Path, mode: u32) {
     std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("our own file");
 }
@@ -132,7 +141,7 @@ fn an_unwritable_place_is_said_and_not_fatal() {
     let room = tempfile::tempdir().expect("a directory");
     open_to_all(room.path(), 0o755);
     let stranger = STRANGER.to_string();
-    let tidegate = Tidegate::wrapping(telling(&[]))
+    let tidegate = Tidegate::wrapping(plain())
         .through(["setpriv", "--reuid", &stranger, "--clear-groups"])
         .argument("--listen=off")
         .argument("--propagation=100ms")
@@ -201,7 +210,7 @@ fn auto_is_a_directory_of_our_own_under_tmp_where_run_is_not_ours() {
         &stranger,
         "--clear-groups",
     ]);
-    let mut tidegate = Tidegate::wrapping(telling(&[]))
+    let mut tidegate = Tidegate::wrapping(plain())
         .through(launcher)
         .argument("--listen=off")
         .argument("--propagation=100ms")
