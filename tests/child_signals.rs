@@ -128,6 +128,33 @@ assert process.wait() == 42
 }
 
 #[test]
+fn a_flood_of_queued_signals_holds_up_no_deadline() {
+    script(
+        r#"
+# Real-time signals are queued, so there is always one more; the child leaves them all where they are.
+DEAF = "import os, signal, time; signal.pthread_sigmask(0, range(1, 65)); os.write(1, b'ready\\n'); time.sleep(600)"
+FLOOD = """
+import os, sys
+while True:
+    try: os.kill(int(sys.argv[1]), 40)
+    except BlockingIOError: pass  # the queue is full
+"""
+TIDEGATE[2:2] = ["--grace-period", "8"]
+process = start(*PYTHON, DEAF)
+assert line(process) == "ready"
+floods = [subprocess.Popen(PYTHON + [FLOOD, str(process.pid)], stderr=subprocess.DEVNULL) for _ in range(2)]
+try:
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 128 + signal.SIGKILL
+finally:
+    for flood in floods:
+        flood.kill()
+        flood.wait()
+"#,
+    );
+}
+
+#[test]
 fn a_broken_pipe_of_ours_is_not_the_childs() {
     script(
         r#"
