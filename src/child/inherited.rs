@@ -70,7 +70,7 @@ impl Inherited {
     }
 
     /// Gives this thread the mask and dispositions back. Safe between clone and exec.
-    pub(super) fn restore(&self) {
+    pub fn restore(&self) {
         if self.sigchld == Disposition::Ignored {
             Signal::CHLD.dispose(Disposition::Ignored);
         }

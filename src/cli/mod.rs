@@ -16,10 +16,12 @@
 //! | `screen`, `story`, `colour` | what they show: a live line or plain ones, in words, in colours |
 
 use std::io::Write;
+use std::time::Duration;
 
 use crate::child::{Command, Inherited};
 use crate::config::{self, ConfigError, Settings};
 use crate::drain::order::Order;
+use crate::telemetry::stderr::Stderr;
 
 pub mod args;
 mod asking;
@@ -44,9 +46,21 @@ use args::Invocation;
 /// What tidegate exits with when it failed itself.
 pub const OWN_FAILURE: u8 = 125;
 
+/// How long a full stderr is waited for. The line says why nothing was started, so it is worth a
+/// moment; a reader that is stuck must not keep the container from being restarted.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Does what the arguments ask for and returns the code to exit with.
 pub fn main(inherited: Inherited) -> u8 {
-    match args::parse(inherited.arguments().iter().cloned()) {
+    let invocation = args::parse(inherited.arguments().iter().cloned());
+    if matches!(
+        invocation,
+        Ok(Invocation::Check(_) | Invocation::Install(_) | Invocation::Print(_))
+    ) {
+        // There is no program to keep signals for: Ctrl-C ends us like any other command.
+        inherited.restore();
+    }
+    match invocation {
         Ok(Invocation::Run(asked)) => run(asked, inherited),
         Ok(Invocation::Check(asked)) => {
             check::run(&asked.files, &mut std::io::stdout()).map_or(OWN_FAILURE, check::Outcome::code)
@@ -113,6 +127,6 @@ fn print(text: &str) -> u8 {
 
 /// One line on stderr, whatever has become of stderr.
 fn complain(error: &dyn std::error::Error, code: u8) -> u8 {
-    let _ = std::io::stderr().write_all(format!("tidegate: {error}\n").as_bytes());
+    Stderr::open().write_line_within(PATIENCE, format!("tidegate: {error}"));
     code
 }

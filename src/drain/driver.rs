@@ -20,6 +20,10 @@ use super::table::Phase;
 use crate::child::{ChildEnd, Received};
 use crate::health::Audience;
 
+/// Signals taken in one go before others have their turn: whoever queues them without end must
+/// not hold up the stop signal, SIGKILL, or the end of the child.
+const AT_ONCE: u32 = 64;
+
 /// Runs the child to its end. `early` are the signals that came before it was up; `asked` is
 /// what people and hooks ask of it, which may be nobody.
 ///
@@ -38,6 +42,7 @@ pub async fn drive(
         desk: Desk::new(asked, Instant::now()),
         tell,
         heard,
+        signals_in_a_row: 0,
     }
     .run(early)
     .await
@@ -49,6 +54,7 @@ struct Driver {
     desk: Desk,
     tell: mpsc::Sender<Heard>,
     heard: mpsc::Receiver<Heard>,
+    signals_in_a_row: u32,
 }
 
 impl Driver {
@@ -75,15 +81,23 @@ impl Driver {
             ];
             let wake = moments.into_iter().flatten().min();
             let listening = self.wants_evidence() || self.desk.is_followed();
+            let signals_turn = self.signals_in_a_row < AT_ONCE;
+            self.signals_in_a_row += 1;
             tokio::select! {
                 biased;
-                received = self.hands.signals.next() => self.receive(received?),
+                received = self.hands.signals.next(), if signals_turn => {
+                    self.receive(received?);
+                    continue;
+                }
                 end = self.hands.child.ended(), if self.hands.child_end.is_none() => self.child_ended(end),
                 Some(heard) = self.heard.recv() => self.hear(heard),
                 Some(asked) = self.desk.next() => self.attend(asked),
                 () = self.hands.board.changed(), if listening => {}
                 () = at(wake) => self.tick(),
+                // Other tasks and the clock have had their turn, and there was nothing.
+                () = tokio::task::yield_now(), if !signals_turn => {}
             }
+            self.signals_in_a_row = 0;
         }
     }
 

@@ -18,7 +18,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use super::stderr::{LONGEST_LINE, Stderr};
+use super::stderr::{LONGEST_LINE, Stderr, cut};
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -135,18 +135,6 @@ fn text_line(event: &Event<'_>) -> String {
     cut(&mut line);
     line.push('\n');
     line
-}
-
-fn cut(line: &mut String) {
-    const ELLIPSIS: &str = "…";
-    if line.len() >= LONGEST_LINE {
-        let mut end = LONGEST_LINE - 1 - ELLIPSIS.len();
-        while !line.is_char_boundary(end) {
-            end -= 1;
-        }
-        line.truncate(end);
-        line.push_str(ELLIPSIS);
-    }
 }
 
 #[derive(Default)]
