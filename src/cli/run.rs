@@ -15,7 +15,8 @@ use tokio::task::JoinError;
 use tracing::{info, warn};
 
 use crate::child::{
-    Child, Command, Inherited, Reaper, Received, Role, Signals, SpawnError, Spawner, SuccessCodes, Terminal,
+    Child, Command, Inherited, Reaper, Received, Role, Signal, Signals, SpawnError, Spawner, SuccessCodes,
+    Terminal,
 };
 use crate::config::Settings;
 use crate::drain::driver::drive;
@@ -69,10 +70,11 @@ impl RunError {
 pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Result<u8, RunError> {
     start_log(settings);
     let health = health::bind(&settings.health.listen)?;
+    let triggers = triggers(settings, &inherited);
     let program = Program::start(command, inherited)?;
     let shown = Shown::new(settings);
     let runtime = new_runtime()?;
-    let ended = runtime.block_on(supervise(settings, program, health, shown));
+    let ended = runtime.block_on(supervise(settings, triggers, program, health, shown));
     // Dropping it would wait for a name lookup that hangs, past D.
     runtime.shutdown_background();
     Ok(ended?.exit_code)
@@ -83,6 +85,15 @@ fn start_log(settings: &Settings) {
     if let Some(warning) = settings.warning() {
         warn!(target: "config", "{warning}");
     }
+}
+
+/// The signals that start the drain. A shell without job control starts what it puts in the background with
+/// SIGINT and SIGQUIT ignored (POSIX 2.11): a Ctrl-C for what is in front then means nobody here, so they
+/// are forwarded like any other, and the program, which ignores them as well, does what it would without us.
+fn triggers(settings: &Settings, inherited: &Inherited) -> Vec<Signal> {
+    let is_for_others = |signal| matches!(signal, Signal::INT | Signal::QUIT) && inherited.ignores(signal);
+    let wished = settings.drain.triggers.iter().copied();
+    wished.filter(|signal| !is_for_others(*signal)).collect()
 }
 
 /// The program, up, and what keeps it: who reaps it, what signals it, the terminal it was lent.
@@ -151,6 +162,7 @@ fn new_runtime() -> Result<Runtime, RunError> {
 /// Serves health, drives the program to its end, and says the last words.
 async fn supervise(
     settings: &Settings,
+    triggers: Vec<Signal>,
     program: Program,
     health: Bound,
     shown: Shown,
@@ -178,7 +190,7 @@ async fn supervise(
         ),
         stop_signal: settings.child.stop_signal,
         target: settings.child.signal_target,
-        triggers: settings.drain.triggers.clone(),
+        triggers,
         success_codes: SuccessCodes::new(settings.child.success_codes.iter().copied()),
     };
     let reaping = tokio::spawn(reaper.run());
