@@ -28,7 +28,7 @@ def drains(launcher=[], prepare=None):
         os.chmod(directory, 0o755)
         binary = shutil.copy(TIDEGATE[0], directory)
         port = free_port()
-        flags = ["--listen", f"127.0.0.1:{port}", "--grace-period", "30s", "--propagation", "500ms", "--quiet", "100ms"]
+        flags = ["--listen", f"127.0.0.1:{port}", "--grace-period", "30s", "--propagation", "500ms"]
         process = subprocess.Popen(launcher + [binary] + flags + ["--", "sh", "-c", CHILD], preexec_fn=prepare, cwd="/",
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if line(process) != "ready":
@@ -43,7 +43,7 @@ def drains(launcher=[], prepare=None):
         rest, said = process.communicate(timeout=60)
         took = time.monotonic() - begin
         assert process.returncode == 3 and rest == b"", (process.returncode, rest, said.decode())
-        assert 0.6 <= took < 24, (took, said.decode())
+        assert 0.5 <= took < 24, (took, said.decode())
         return said.decode()
 NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"] if os.getuid() == 0 else ["setpriv"]
 BARE = NOBODY + ["--no-new-privs", "--inh-caps", "-all", "--ambient-caps", "-all"] + (["--bounding-set", "-all"] if os.getuid() == 0 else [])

@@ -91,11 +91,13 @@ CHILD = """
 import os, signal, sys, time
 signal.pthread_sigmask(signal.SIG_BLOCK, [15])
 first = signal.sigwait([15])
+os.write(1, b"had one\\n")
 second = signal.sigtimedwait([15], 0.3)
 sys.exit(42 if second is None else 1)
 """
 LAUNCH = "import os, signal, sys; signal.pthread_sigmask(0, [15]); [os.kill(os.getpid(), 15) for _ in range(3)]; os.execv(sys.argv[1], sys.argv[1:])"
-process = subprocess.Popen(PYTHON + [LAUNCH] + TIDEGATE + PYTHON + [CHILD])
+process = subprocess.Popen(PYTHON + [LAUNCH] + TIDEGATE + PYTHON + [CHILD], stdout=subprocess.PIPE)
+assert line(process) == "had one"
 os.kill(process.pid, 15)
 assert process.wait() == 42
 "#,

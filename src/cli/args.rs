@@ -504,27 +504,4 @@ mod tests {
             }))
         );
     }
-
-    #[test]
-    #[ignore = "a measurement; run it with --release --ignored --nocapture"]
-    fn parsing_is_quick() {
-        let line = [
-            "tidegate",
-            "--grace-period",
-            "30s",
-            "--quiet",
-            "1s",
-            "--",
-            "serve",
-            "--port",
-            "80",
-        ];
-        let rounds = 2000;
-        let begin = std::time::Instant::now();
-        for _ in 0..rounds {
-            let parsed = parse(line.iter().map(OsString::from));
-            assert!(std::hint::black_box(parsed).is_ok());
-        }
-        println!("args::parse: {:?} each", begin.elapsed() / rounds);
-    }
 }

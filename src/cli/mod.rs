@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `args` | the arguments, understood but not judged |
+//! | `plain` | the same for the command lines of images, at once |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
 //! | `install` | `tidegate install` |
@@ -15,6 +16,7 @@ use crate::config;
 pub mod args;
 pub mod check;
 pub mod install;
+pub mod plain;
 pub mod run;
 
 use args::Invocation;
@@ -24,6 +26,9 @@ pub const OWN_FAILURE: u8 = 125;
 
 /// Does what the arguments ask for and returns the code to exit with.
 pub fn main(inherited: Inherited) -> u8 {
+    if let Some(asked) = plain::run(inherited.arguments()) {
+        return run(asked, inherited);
+    }
     match args::parse(inherited.arguments().iter().cloned()) {
         Ok(Invocation::Run(asked)) => run(asked, inherited),
         Ok(Invocation::Check(asked)) => {

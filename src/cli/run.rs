@@ -16,7 +16,7 @@ use tracing::{info, warn};
 
 use crate::child::{
     Child, Command, Inherited, Reaper, Received, Role, Signal, Signals, SpawnError, Spawner, SuccessCodes,
-    Terminal,
+    Terminal, forget_the_start,
 };
 use crate::config::Settings;
 use crate::drain::driver::drive;
@@ -75,8 +75,9 @@ pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Resu
     let shown = Shown::new(settings);
     let runtime = new_runtime()?;
     let ended = runtime.block_on(supervise(settings, triggers, program, health, shown));
-    // Dropping it would wait for a name lookup that hangs, past D.
-    runtime.shutdown_background();
+    // Dropping it would wait for a name lookup that hangs, past D; and the kernel closes what is open faster
+    // than we do.
+    std::mem::forget(runtime);
     Ok(ended?.exit_code)
 }
 
@@ -194,8 +195,11 @@ async fn supervise(
         success_codes: SuccessCodes::new(settings.child.success_codes.iter().copied()),
     };
     let reaping = tokio::spawn(reaper.run());
+    // A task of its own: what wakes the future of block_on goes through an eventfd, a task is just run.
+    let driving = tokio::spawn(drive(Machine::new(settings.rules()), hands, early));
+    forget_the_start();
     let ended = tokio::select! {
-        ended = drive(Machine::new(settings.rules()), hands, early) => ended.map_err(RunError::kernel("signals"))?,
+        ended = driving => ended.map_err(io::Error::other).and_then(std::convert::identity).map_err(RunError::kernel("signals"))?,
         never = follow(terminal.as_ref(), &child) => match never {},
         broken = reaping => return Err(RunError::Kernel { what: "signalfd", why: broke_off(broken) }),
     };
