@@ -4,7 +4,7 @@
 //! | call | what it does |
 //! | --- | --- |
 //! | `probe run COMMAND…` | runs `COMMAND… probe stamp`; prints the nanoseconds from exec to the program's `main`, and from its exit to the command's |
-//! | `probe stamp` | tells when its `main` began and when it ended |
+//! | `probe stamp` | tells when its `main` began, and 5 ms later when it ends |
 //! | `probe signals` | for each line `PID FD` read: sends SIGUSR1 to PID; prints the nanoseconds until the `catch` that writes to FD had it |
 //! | `probe catch` | tells its start, then the clock at each SIGUSR1 |
 //! | `probe orphans N` | makes N orphans end at once; prints the nanoseconds until none is left |
@@ -50,6 +50,8 @@ fn main() {
         Some("run") => run(&arguments[2..]),
         Some("stamp") => {
             tell(main_began);
+            // Until everyone above waits.
+            std::thread::sleep(Duration::from_millis(5));
             tell(now());
             leave(0)
         }
