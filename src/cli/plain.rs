@@ -8,7 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-use super::args::Run;
+use super::args::{Asked, Run};
 use crate::config::flags::{FLAGS, Flag};
 
 /// The run that plain `arguments` ask for, the program's own name first; nothing when they are
@@ -38,8 +38,10 @@ pub fn run(arguments: &[OsString]) -> Option<Run> {
         written.push((flag, value.to_owned()));
     }
     Some(Run {
-        config,
-        flags: written,
+        asked: Asked {
+            config,
+            flags: written,
+        },
         program: words.next()?.clone(),
         arguments: words.cloned().collect(),
     })
@@ -82,7 +84,7 @@ mod tests {
             let mut plain = run(&words(line)).unwrap_or_else(|| panic!("{line:?} is plain"));
             // The one is in the order of the line, the other in that of the flags.
             let place = |flag: &Flag| FLAGS.iter().position(|known| known == flag);
-            plain.flags.sort_by_key(|(flag, _)| place(flag));
+            plain.asked.flags.sort_by_key(|(flag, _)| place(flag));
             assert_eq!(args::parse(words(line)), Ok(Invocation::Run(plain)), "{line:?}");
         }
     }

@@ -2,6 +2,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::time::Duration;
 
 use super::*;
+use crate::admin::Socket;
 use crate::child::{Signal, Target};
 use crate::drain::machine::OnUnknown;
 use crate::health::Listen;
@@ -175,6 +176,19 @@ fn off_is_off_however_yaml_reads_it() {
     assert_eq!(
         Given::default().flag("listen", "off").settings().health.listen,
         Listen::Off
+    );
+}
+
+#[test]
+fn the_admin_socket_is_auto_unless_said_otherwise() {
+    assert_eq!(Given::default().settings().admin, Socket::Auto);
+    assert_eq!(Given::yaml("admin: {socket: off}").settings().admin, Socket::Off);
+    assert_eq!(
+        Given::yaml("admin: {socket: off}")
+            .variable("TIDEGATE_ADMIN_SOCKET", "/run/x.sock")
+            .settings()
+            .admin,
+        Socket::Path("/run/x.sock".into())
     );
 }
 
