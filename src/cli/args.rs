@@ -727,27 +727,4 @@ mod tests {
         };
         assert_eq!(understand(&["inflight"]), Ok(Invocation::Inflight(once)));
     }
-
-    #[test]
-    #[ignore = "a measurement; run it with --release --ignored --nocapture"]
-    fn parsing_is_quick() {
-        let line = [
-            "tidegate",
-            "--grace-period",
-            "30s",
-            "--quiet",
-            "1s",
-            "--",
-            "serve",
-            "--port",
-            "80",
-        ];
-        let rounds = 2000;
-        let begin = std::time::Instant::now();
-        for _ in 0..rounds {
-            let parsed = parse(line.iter().map(OsString::from));
-            assert!(std::hint::black_box(parsed).is_ok());
-        }
-        println!("args::parse: {:?} each", begin.elapsed() / rounds);
-    }
 }

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `args` | the arguments, understood but not judged |
+//! | `plain` | the same for the command lines of images, at once |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
 //! | `inflight` | `tidegate inflight` |
@@ -32,6 +33,7 @@ mod drain;
 mod hurry;
 pub mod inflight;
 pub mod install;
+pub mod plain;
 pub mod plan;
 mod prestop;
 mod reset;
@@ -52,10 +54,17 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Does what the arguments ask for and returns the code to exit with.
 pub fn main(inherited: Inherited) -> u8 {
+    if let Some(asked) = plain::run(inherited.arguments()) {
+        return run(asked, inherited);
+    }
     let invocation = args::parse(inherited.arguments().iter().cloned());
     if matches!(
         invocation,
-        Ok(Invocation::Check(_) | Invocation::Install(_) | Invocation::Print(_))
+        Ok(Invocation::Check(_)
+            | Invocation::Completions(_)
+            | Invocation::Install(_)
+            | Invocation::Plan(_)
+            | Invocation::Print(_))
     ) {
         // There is no program to keep signals for: Ctrl-C ends us like any other command.
         inherited.restore();

@@ -139,7 +139,12 @@ impl Hands {
 
     fn end_leftovers(&self, gently: Gently, tell: &mpsc::Sender<Heard>) {
         let leftovers = Leftovers::of(&self.spawner, &self.child);
-        if !leftovers.none_left() {
+        if leftovers.none_left() {
+            // The usual end, heard at once and without a task. A full channel takes the long way.
+            if tell.try_send(Heard::NobodyLeft).is_ok() {
+                return;
+            }
+        } else {
             match gently {
                 Gently::Yes => info!(target: "child", "processes are left: SIGTERM"),
                 Gently::No => warn!(target: "child", "processes are still left: SIGKILL"),

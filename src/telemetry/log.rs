@@ -10,6 +10,7 @@
 //! The subscriber is our own because nothing it does may wait: see [`stderr`](super::stderr).
 
 use std::fmt::{self, Write};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
@@ -52,7 +53,7 @@ pub fn start(format: Format, verbosity: Verbosity) {
     let log = Log {
         format,
         most,
-        stderr: Stderr::open(),
+        stderr: OnceLock::new(),
     };
     // It fails only where a log was started before, which then goes on.
     let _ = tracing::subscriber::set_global_default(log);
@@ -61,7 +62,8 @@ pub fn start(format: Format, verbosity: Verbosity) {
 struct Log {
     format: Format,
     most: Level,
-    stderr: Stderr,
+    /// Looked at when there is something to say, which is after the program was started.
+    stderr: OnceLock<Stderr>,
 }
 
 impl Subscriber for Log {
@@ -79,7 +81,7 @@ impl Subscriber for Log {
             Format::Text => text_line(event),
             Format::Json => json_line(event),
         };
-        self.stderr.write_line(line.as_bytes());
+        self.stderr.get_or_init(Stderr::open).write_line(line.as_bytes());
     }
 
     // Spans are not used.

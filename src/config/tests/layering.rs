@@ -225,34 +225,3 @@ fn what_is_not_ours_may_be_any_bytes() {
     given.environment.push((odd.clone(), odd));
     given.settings();
 }
-
-#[test]
-#[ignore = "a measurement; run it with --release --ignored --nocapture"]
-fn loading_is_quick() {
-    let rounds = 2000;
-    let yaml =
-        "terminationGracePeriodSeconds: 30\ndrain: {propagation: 5s, quiet: 1s}\nhealth: {listen: off}";
-    for name in [
-        "nothing",
-        "a flag's variable",
-        "a key's variable",
-        "TIDEGATE_CONFIG",
-    ] {
-        let begin = std::time::Instant::now();
-        for _ in 0..rounds {
-            let given = match name {
-                "nothing" => Given::default(),
-                "a flag's variable" => Given::default().variable("TIDEGATE_QUIET", "1s"),
-                "a key's variable" => Given::default().variable("TIDEGATE_DRAIN_QUIET", "1s"),
-                _ => Given::yaml(yaml),
-            };
-            let inputs = Inputs {
-                file: None,
-                environment: given.environment,
-                flags: given.flags,
-            };
-            assert!(std::hint::black_box(load(inputs)).is_ok());
-        }
-        println!("config::load, {name}: {:?} each", begin.elapsed() / rounds);
-    }
-}
