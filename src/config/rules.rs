@@ -36,7 +36,7 @@ impl Settings {
         let config = layers.config.clone();
         let plan = rules.plan(&config)?;
         let inflight = rules.inflight(config.inflight.unwrap_or_default())?;
-        let drain = rules.drain(config.drain.unwrap_or_default(), &plan)?;
+        let drain = rules.drain(config.drain.unwrap_or_default())?;
         if !inflight.is_empty() && plan.waits == Waits::Kept && drain.poll_interval > plan.budget.0 {
             return Err(rules.broken(
                 format!(
@@ -179,7 +179,7 @@ impl Rules<'_> {
         })
     }
 
-    fn drain(&self, drain: schema::Drain, plan: &Plan) -> Result<DrainSettings, ConfigError> {
+    fn drain(&self, drain: schema::Drain) -> Result<DrainSettings, ConfigError> {
         let millis = Duration::from_millis;
         let nonzero = millis(1);
         let triggers = drain.triggers.map_or_else(
@@ -208,7 +208,7 @@ impl Rules<'_> {
             stalled_after: self.at_least(
                 nonzero,
                 "drain.stalledAfter",
-                drain.stalled_after.unwrap_or_else(|| stalled_after(plan)),
+                drain.stalled_after.unwrap_or(millis(30_000)),
             )?,
             triggers,
         })
@@ -362,12 +362,4 @@ fn telemetry(telemetry: schema::Telemetry) -> TelemetrySettings {
             .termination_log
             .unwrap_or_else(|| PathBuf::from("/dev/termination-log")),
     }
-}
-
-/// 30 s, or a quarter of the budget: with a grace period of 30 s in-flight is watched for half
-/// a minute at the very most, and a stall that is never noticed is not reported either.
-fn stalled_after(plan: &Plan) -> Duration {
-    Duration::from_secs(30)
-        .min(plan.budget.0 / 4)
-        .max(Duration::from_millis(1))
 }
