@@ -21,7 +21,7 @@ use crate::config::{ConfigError, Settings, SignalTarget};
 use crate::drain::driver::drive;
 use crate::drain::hands::{Ended, Hands, Poller};
 use crate::drain::machine::Machine;
-use crate::health::{self, BindError, Board, Recovery};
+use crate::health::{self, BindError, Board, Judge};
 use crate::inflight::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{log, termination};
@@ -91,12 +91,13 @@ pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Resu
     };
     let early = pending(&mut signals).map_err(RunError::kernel("read of signals"))?;
 
-    let board = Board::new(settings.health.services.iter().cloned(), Recovery::Automatic);
+    let board = Board::new(settings.health.services.iter().cloned(), settings.health.recovery);
     let metrics = Metrics::default();
     let hands = Hands {
         child,
         child_end: None,
         signals,
+        judge: Judge::new(join::judges(&settings.health), board.clone(), spawner.clone()),
         spawner,
         board: board.clone(),
         metrics: metrics.clone(),
