@@ -111,14 +111,12 @@ fn a_flood_of_signals_loses_no_exit_code() {
         r#"
 CHILD = """
 import os, signal, sys
-count = 0
-def counted(*_):
-    global count
-    count += 1
-signal.signal(signal.SIGUSR1, counted)
-signal.signal(signal.SIGUSR2, lambda *_: sys.exit(42 if count else 1))
+both = [signal.SIGUSR1, signal.SIGUSR2]
+signal.pthread_sigmask(signal.SIG_BLOCK, both)
 os.write(1, b"ready\\n")
-while True: signal.pause()
+count = 0
+while signal.sigwait(both) == signal.SIGUSR1: count += 1
+sys.exit(42 if count else 1)
 """
 process = start(*PYTHON, CHILD)
 assert line(process) == "ready"

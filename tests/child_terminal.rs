@@ -61,11 +61,21 @@ fn one_ctrl_c_is_one_sigint() {
     on_a_terminal(
         r#"
 CHILD = """
-import os, signal, sys
-signal.signal(signal.SIGINT, lambda *_: os.write(1, b"INT\\n"))
-print("ready", flush=True)
-while (word := sys.stdin.readline().strip()) != "end": print("<" + word + ">", flush=True)
-sys.exit(7)
+import os, select, signal, sys
+# A byte for each signal, so that none comes between looking and waiting.
+reader, writer = os.pipe()
+os.set_blocking(writer, False)
+signal.signal(signal.SIGINT, lambda *_: None)
+signal.set_wakeup_fd(writer)
+os.write(1, b"ready\\n")
+while True:
+    ready, _, _ = select.select([0, reader], [], [])
+    if reader in ready:
+        os.write(1, b"INT\\n" * len(os.read(reader, 100)))
+        continue
+    word = os.read(0, 100).strip()
+    if word == b"end": sys.exit(7)
+    os.write(1, b"<" + word + b">\\n")
 """
 terminal = Terminal(*TIDEGATE, *PYTHON, CHILD)
 terminal.until("ready")
@@ -102,11 +112,14 @@ terminal.keys("stty -echo; PS1=pro''mpt:\n")
 terminal.until("prompt:")
 terminal.keys("sh -c 'echo begun; exec sleep 1000'\n")
 terminal.until("begun")
+job = terminal.front()
 terminal.keys("\x1a")
 terminal.until("Stopped")
 terminal.until("prompt:")
 terminal.keys("fg\n")
+# bash says so before it hands the terminal over.
 terminal.until("exec sleep 1000")
+eventually(lambda: terminal.front() == job, "the job is in front again")
 terminal.keys("\x03")
 terminal.until("prompt:")
 terminal.keys("echo code=$?\n")
@@ -244,10 +257,11 @@ fn a_hangup_reaches_the_child() {
 reader, writer = os.pipe()
 os.set_inheritable(writer, True)
 terminal = Terminal(*TIDEGATE, *PYTHON, f"""
-import os, signal, sys
-signal.signal(signal.SIGHUP, lambda *_: (os.write({writer}, b"HUP"), os._exit(0)))
+import os, signal
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
 print("ready", flush=True)
-while True: signal.pause()
+signal.sigwait([signal.SIGHUP])
+os.write({writer}, b"HUP")
 """)
 os.close(writer)
 terminal.until("ready")

@@ -118,13 +118,20 @@ async fn a_broken_wanted_line_is_unknown_with_its_number() {
 }
 
 #[tokio::test]
-async fn a_broken_arrivals_line_spoils_arrivals_alone() {
+async fn arrivals_that_cannot_be_read_make_the_reading_unknown() {
     let app = App::with_body("calls 2\nbegun_total x\n").await;
     let sample = app
         .sources_with("calls", Absent::Unknown, Some("begun_total"))
         .poll(AMPLE)
         .await;
-    assert_eq!((count(&sample), sample.arrivals), (2, None));
+    assert_eq!(
+        unknown(&sample),
+        format!(
+            "arrivals: {}: the value is not a number at line 2, which `begun_total` matches",
+            app.url()
+        )
+    );
+    assert_eq!(sample.arrivals, None);
 }
 
 #[tokio::test]
@@ -342,7 +349,7 @@ fn a_config_that_cannot_be_says_which_key() {
             .unwrap_err()
             .to_string()
     };
-    assert!(error("https://x/", "a", None).starts_with("url: the scheme `https` is not supported"));
+    assert!(error("https://x/", "a", None).starts_with("url: \"https://x/\" is https"));
     assert!(
         error("http://x/", "rate(a[1m])", None).starts_with("query: column 1: `rate()` is not supported")
     );

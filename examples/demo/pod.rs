@@ -60,6 +60,12 @@ impl Pod {
                 command
             }
         };
+        // What the caller has set for other runs, TIDEGATE_BIN too, would be read as settings of this one.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TIDEGATE_") && name != "TIDEGATE_CONFIG" {
+                command.env_remove(name);
+            }
+        }
         command
             .args([
                 "--listen",

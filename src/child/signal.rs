@@ -12,6 +12,10 @@ use std::str::FromStr;
 /// The highest signal number: the kernel's `_NSIG`.
 const HIGHEST: i32 = 64;
 
+/// SIGRTMIN as container runtimes count it (moby's signal map) and glibc does; the C library keeps
+/// 32 and 33 for itself. musl keeps one more, but a config must not change its meaning with libc.
+const REAL_TIME_LOWEST: i32 = 34;
+
 /// The size of the kernel's `sigset_t` in bytes, which its calls ask for.
 const SET_SIZE: usize = size_of::<u64>();
 
@@ -31,7 +35,7 @@ macro_rules! named {
             pub const $name: Self = Self(libc::$constant as u8);)*
         }
 
-        /// Every signal that has a name of its own.
+        /// Every signal that has a name of its own, without its `SIG`.
         const NAMES: &[(&str, Signal)] = &[$((stringify!($name), Signal::$name)),*];
     };
 }
@@ -44,7 +48,15 @@ named! {
     PROF = SIGPROF, WINCH = SIGWINCH, IO = SIGIO, PWR = SIGPWR, SYS = SIGSYS,
 }
 
+/// Other names of the same signals, signal(7).
+const ALIASES: &[(&str, Signal)] = &[("IOT", Signal::ABRT), ("CLD", Signal::CHLD), ("POLL", Signal::IO)];
+
 impl Signal {
+    /// Every name there is but the real-time ones', without its `SIG`; aliases come last.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        NAMES.iter().chain(ALIASES).map(|(name, _)| *name)
+    }
+
     /// The signal of this number; none outside 1 to 64.
     pub const fn new(number: i32) -> Option<Self> {
         if number >= 1 && number <= HIGHEST {
@@ -120,7 +132,7 @@ impl fmt::Display for Signal {
         if let Some((name, _)) = NAMES.iter().find(|(_, signal)| signal == self) {
             return write!(f, "SIG{name}");
         }
-        match self.number() - libc::SIGRTMIN() {
+        match self.number() - REAL_TIME_LOWEST {
             below if below < 0 => write!(f, "signal {}", self.0),
             0 => f.write_str("SIGRTMIN"),
             above => write!(f, "SIGRTMIN+{above}"),
@@ -138,33 +150,30 @@ impl FromStr for Signal {
         }
         let upper = text.to_ascii_uppercase();
         let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-        if let Some((_, signal)) = NAMES.iter().find(|(known, _)| *known == name) {
-            return Ok(*signal);
+        match NAMES.iter().chain(ALIASES).find(|(known, _)| *known == name) {
+            Some((_, signal)) => Ok(*signal),
+            None => real_time(name).ok_or_else(refused),
         }
-        // Other names of the same signals, signal(7).
-        match name {
-            "IOT" => return Ok(Self::ABRT),
-            "CLD" => return Ok(Self::CHLD),
-            "POLL" => return Ok(Self::IO),
-            _ => {}
-        }
-        real_time(name).ok_or_else(refused)
     }
 }
 
 /// `RTMIN+3`, `RTMAX-2`: the real-time signals by their place.
 fn real_time(name: &str) -> Option<Signal> {
-    let (lowest, highest) = (libc::SIGRTMIN(), libc::SIGRTMAX());
     let place = |text: &str, sign: char| match text {
         "" => Some(0),
-        text => text.strip_prefix(sign)?.parse::<u8>().ok().map(i32::from),
+        text => {
+            let digits = text.strip_prefix(sign)?;
+            // A number of Rust's may have a sign of its own.
+            let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse::<u8>().ok().filter(|_| plain).map(i32::from)
+        }
     };
     let number = if let Some(above) = name.strip_prefix("RTMIN") {
-        lowest + place(above, '+')?
+        REAL_TIME_LOWEST + place(above, '+')?
     } else {
-        highest - place(name.strip_prefix("RTMAX")?, '-')?
+        HIGHEST - place(name.strip_prefix("RTMAX")?, '-')?
     };
-    Signal::new(number).filter(|_| (lowest..=highest).contains(&number))
+    Signal::new(number).filter(|_| (REAL_TIME_LOWEST..=HIGHEST).contains(&number))
 }
 
 /// A set of signals, in the kernel's own form: bit n − 1 is signal n.
@@ -288,9 +297,14 @@ mod tests {
             ("64", 64),
             ("32", 32),
             ("SIGCLD", libc::SIGCHLD),
-            ("SIGRTMIN", libc::SIGRTMIN()),
-            ("rtmin+3", libc::SIGRTMIN() + 3),
-            ("SIGRTMAX-1", libc::SIGRTMAX() - 1),
+            ("IOT", libc::SIGABRT),
+            ("SIGPOLL", libc::SIGIO),
+            ("SIGRTMIN", 34),
+            ("rtmin+3", 37),
+            ("SIGRTMIN+30", 64),
+            ("SIGRTMAX", 64),
+            ("SIGRTMAX-1", 63),
+            ("SIGRTMAX-30", 34),
         ] {
             assert_eq!(text.parse::<Signal>().map(Signal::number), Ok(number), "{text}");
         }
@@ -309,6 +323,8 @@ mod tests {
             "RTMIN-1",
             "RTMAX+1",
             "RTMIN+",
+            "RTMIN++1",
+            "RTMAX-31",
             "SIGSIGTERM",
         ] {
             assert!(text.parse::<Signal>().is_err(), "{text:?}");

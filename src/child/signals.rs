@@ -129,15 +129,16 @@ impl Signals {
     }
 }
 
-/// What an entry of the kernel's queue says. None when we made the signal ourselves: SIGPIPE
-/// for a client that went away, SIGXFSZ for a full log, are sent in the writer's own name
-/// and are no news for the child.
+/// Signals the kernel sends in a writer's own name: SIGPIPE for a client that went away,
+/// SIGXFSZ for a file at its limit. When we were the writer they are no news for the child.
+const OF_A_WRITE: SignalSet = SignalSet::of(&[Signal::PIPE, Signal::XFSZ]);
+
+/// What an entry of the kernel's queue says; none when it is about a write of ours.
 fn received(info: &libc::signalfd_siginfo, own_pid: u32) -> Option<Received> {
     let signal = Signal::new(info.ssi_signo as i32)?;
     let (pid, uid) = (info.ssi_pid as libc::pid_t, info.ssi_uid);
     let origin = match info.ssi_code {
-        // SI_USER, SI_TKILL
-        libc::SI_USER | libc::SI_TKILL if info.ssi_pid == own_pid => return None,
+        libc::SI_USER if info.ssi_pid == own_pid && OF_A_WRITE.contains(signal) => return None,
         libc::SI_USER | libc::SI_TKILL => Origin::User { pid, uid },
         libc::SI_QUEUE => Origin::Queued {
             pid,

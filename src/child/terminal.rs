@@ -54,28 +54,32 @@ impl Terminal {
     /// Goes along with the child's stops until it ends.
     pub async fn follow(&self, child: &Child) {
         let mut stops = child.stops();
+        let mut childs_settings = None;
         while let Some(signal) = stops.next().await {
-            self.child_stopped(child, signal);
+            self.child_stopped(child, signal, &mut childs_settings);
         }
     }
 
     /// The child was stopped. SIGSTOP is somebody's decision and not the terminal's.
-    fn child_stopped(&self, child: &Child, signal: Signal) {
+    fn child_stopped(&self, child: &Child, signal: Signal, childs_settings: &mut Option<libc::termios>) {
+        // Without the foreground the settings are somebody else's: the shell's, editing a line.
+        if self.lent.load(Ordering::Relaxed) {
+            *childs_settings = settings(self.fd);
+        }
         let reaches = matches!(signal, Signal::TTIN | Signal::TTOU);
         if reaches && self.is_ours() {
-            self.lend_to(child, None);
+            self.lend_to(child, childs_settings.as_ref());
         } else if reaches || signal == Signal::TSTP {
-            self.stop_with(child, signal);
+            self.stop_with(child, signal, childs_settings.as_ref());
         }
     }
 
     /// Stops our own group as the child's was; when that is over, lets the child go on.
-    fn stop_with(&self, child: &Child, signal: Signal) {
-        let childs_settings = settings(self.fd);
+    fn stop_with(&self, child: &Child, signal: Signal, childs_settings: Option<&libc::termios>) {
         self.take_back();
         let woken = stop_own_group(signal);
         if self.is_ours() {
-            self.lend_to(child, childs_settings.as_ref());
+            self.lend_to(child, childs_settings);
         } else if woken || signal == Signal::TSTP {
             let _ = child.signal(Signal::CONT, Target::Group);
         }
@@ -83,7 +87,7 @@ impl Terminal {
         // stopped again for ever. It stays as it is.
     }
 
-    /// Puts the child in front and wakes it.
+    /// Puts the child in front, with the settings it had when it last was, and wakes it.
     fn lend_to(&self, child: &Child, its_settings: Option<&libc::termios>) {
         if let Some(its_settings) = its_settings {
             set(self.fd, its_settings);

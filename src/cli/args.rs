@@ -20,6 +20,8 @@ pub enum Invocation {
     Run(Run),
     /// Check files.
     Check(Check),
+    /// Copy this binary.
+    Install(Install),
     /// Print this on stdout and end with 0: the help or the version.
     Print(String),
 }
@@ -44,6 +46,15 @@ pub struct Check {
     pub files: Vec<PathBuf>,
 }
 
+/// `tidegate install DIR`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Install {
+    /// The directory to copy into.
+    pub directory: PathBuf,
+    /// How this binary was called.
+    pub started_as: PathBuf,
+}
+
 /// Why the command line was not understood: one line, for exit code 125.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; see tidegate --help")]
@@ -62,7 +73,7 @@ const COMMANDS: &[(&str, Word)] = &[
     ("status", Word::NotYet),
     ("plan", Word::NotYet),
     ("inject", Word::NotYet),
-    ("install", Word::NotYet),
+    ("install", Word::Install),
     ("completions", Word::NotYet),
 ];
 
@@ -70,6 +81,7 @@ const COMMANDS: &[(&str, Word)] = &[
 enum Word {
     Run,
     Check,
+    Install,
     NotYet,
 }
 
@@ -79,6 +91,7 @@ const COMMANDS_HELP: &str = "\
 Commands:
   run               Supervise and drain COMMAND; what tidegate does without a command's name
   check FILE...     Check config files: is every key known, does the arithmetic hold?
+  install DIR       Copy this binary into DIR, for an init container
 
 Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
 TIDEGATE_* variables, flags. docs/configuration.md has every one.
@@ -91,7 +104,9 @@ itself failed; 126 when the command cannot be executed; 127 when it is not found
 /// # Errors
 /// What was not understood, on one line, with its mend.
 pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation, UsageError> {
-    let mut arguments: Vec<OsString> = arguments.into_iter().skip(1).collect();
+    let mut arguments = arguments.into_iter();
+    let started_as = arguments.next().unwrap_or_default();
+    let mut arguments: Vec<OsString> = arguments.collect();
     let first = arguments.first().and_then(|first| first.to_str()).unwrap_or("");
     if first.is_empty() || first.starts_with('-') {
         return run(arguments);
@@ -99,6 +114,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     match COMMANDS.iter().find(|(name, _)| *name == first) {
         Some((_, Word::Run)) => run(arguments.split_off(1)),
         Some((_, Word::Check)) => check(arguments.split_off(1)),
+        Some((_, Word::Install)) => install(arguments.split_off(1), started_as),
         Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
         None if first == "help" => Ok(Invocation::Print(run_definition().render_help().to_string())),
         None => Err(stray(first)),
@@ -159,12 +175,25 @@ fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
     }
 }
 
+fn install(arguments: Vec<OsString>, started_as: OsString) -> Result<Invocation, UsageError> {
+    match install_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Install(Install {
+            directory: matches.remove_one("directory").unwrap_or_default(),
+            started_as: started_as.into(),
+        })),
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Err(UsageError(
+            "install: no directory; name one, as in: tidegate install /tidegate-bin".to_owned(),
+        )),
+        Err(error) => said(&error),
+    }
+}
+
 fn run_definition() -> Command {
     let mut definition = Command::new("tidegate")
         .no_binary_name(true)
         .disable_version_flag(true)
         .about(env!("CARGO_PKG_DESCRIPTION"))
-        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...")
+        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate install DIR")
         .after_help(COMMANDS_HELP)
         .arg(
             Arg::new("config")
@@ -214,6 +243,20 @@ fn switch(flag: &'static Flag) -> Arg {
         .action(ArgAction::SetTrue)
         .help(flag.help)
         .help_heading(flag.purpose.heading())
+}
+
+fn install_definition() -> Command {
+    Command::new("tidegate install")
+        .no_binary_name(true)
+        .about("Copy this binary into DIR, for an init container without a shell")
+        .override_usage("tidegate install DIR")
+        .arg(
+            Arg::new("directory")
+                .value_name("DIR")
+                .value_parser(PathBufValueParser::new())
+                .required(true)
+                .help("A writable directory, like the mount of an emptyDir"),
+        )
 }
 
 fn check_definition() -> Command {

@@ -24,7 +24,7 @@ impl Outcome {
 }
 
 /// Checks each file by itself, without the environment's settings, and prints a line for each
-/// problem.
+/// problem. A note on what is allowed and can hardly be meant is no problem.
 ///
 /// # Errors
 /// Only when nothing can be printed.
@@ -38,7 +38,12 @@ pub fn run(files: &[PathBuf], out: &mut impl Write) -> io::Result<Outcome> {
 
 fn check(file: &Path, out: &mut impl Write) -> io::Result<Outcome> {
     let problems = match config::check(file) {
-        Ok(_) => return Ok(Outcome::Well),
+        Ok(settings) => {
+            if let Some(warning) = settings.warning() {
+                writeln!(out, "{}: note: {warning}", file.to_string_lossy().escape_debug())?;
+            }
+            return Ok(Outcome::Well);
+        }
         Err(problems) => problems,
     };
     if problems.iter().any(ConfigError::is_of_a_manifest) {
@@ -101,11 +106,11 @@ mod tests {
 
     #[test]
     fn every_unsupported_key_has_its_line() {
-        let (outcome, out) = told("health: {recovery: manual}\nhooks: {onDrain: [{signal: TSTP}]}\n");
+        let (outcome, out) = told("health: {tls: {cert: /c, key: /k}}\nhooks: {onDrain: [{signal: TSTP}]}\n");
         assert_eq!(outcome, Outcome::Findings);
         assert_eq!(
             out,
-            "tidegate.yaml: health.recovery: not supported by this version; leave it out\n\
+            "tidegate.yaml: health.tls: not supported by this version; leave it out\n\
              tidegate.yaml: hooks.onDrain: not supported by this version; leave it out\n"
         );
     }
@@ -119,6 +124,18 @@ mod tests {
             "{out}"
         );
         assert!(out.contains("drain.propagation from tidegate.yaml"), "{out}");
+    }
+
+    #[test]
+    fn a_quiet_that_cannot_come_is_noted_and_no_finding() {
+        let source = "inflight: [{prometheus: {url: 'http://127.0.0.1/', query: calls}}]\n";
+        let (outcome, out) = told(&format!("drain: {{quiet: 20s}}\n{source}"));
+        assert_eq!(outcome, Outcome::Well);
+        assert_eq!(
+            out,
+            "tidegate.yaml: note: drain.quiet 20s is longer than the 13s there are between propagation and the stop signal, so that no drain ends before its deadline; shorten it or raise terminationGracePeriodSeconds\n"
+        );
+        assert_eq!(told("drain: {quiet: 20s}\n"), (Outcome::Well, String::new()));
     }
 
     #[test]

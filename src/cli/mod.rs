@@ -5,6 +5,7 @@
 //! | `args` | the arguments, understood but not judged |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
+//! | `install` | `tidegate install` |
 
 use std::io::Write;
 
@@ -13,7 +14,7 @@ use crate::config;
 
 pub mod args;
 pub mod check;
-mod join;
+pub mod install;
 pub mod run;
 
 use args::Invocation;
@@ -28,6 +29,10 @@ pub fn main(inherited: Inherited) -> u8 {
         Ok(Invocation::Check(asked)) => {
             check::run(&asked.files, &mut std::io::stdout()).map_or(OWN_FAILURE, check::Outcome::code)
         }
+        Ok(Invocation::Install(asked)) => match install::run(&asked.directory, &asked.started_as) {
+            Ok(path) => print(&format!("{}\n", path.display())),
+            Err(error) => complain(&error, OWN_FAILURE),
+        },
         Ok(Invocation::Print(text)) => print(&text),
         Err(error) => complain(&error, OWN_FAILURE),
     }

@@ -10,18 +10,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Runtime;
 use tokio::task::JoinError;
 use tracing::{info, warn};
 
-use super::join;
 use crate::child::{
-    Command, Inherited, Reaper, Received, Role, Signals, SpawnError, SuccessCodes, Target, Terminal,
+    Child, Command, Inherited, Reaper, Received, Role, Signals, SpawnError, Spawner, SuccessCodes, Terminal,
 };
-use crate::config::{ConfigError, Settings, SignalTarget};
+use crate::config::Settings;
 use crate::drain::driver::drive;
 use crate::drain::hands::{Ended, Hands, Poller};
 use crate::drain::machine::Machine;
-use crate::health::{self, BindError, Board, Judge};
+use crate::health::{self, BindError, Board, Bound, Judge, Server};
 use crate::inflight::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{log, termination};
@@ -32,12 +32,6 @@ const FAREWELL: Duration = Duration::from_millis(100);
 /// Why a run did not begin, or broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The config is not usable.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// An in-flight query or URL is not usable.
-    #[error("inflight: {0}")]
-    Inflight(#[from] crate::inflight::PrometheusConfigError),
     /// The health port could not be opened.
     #[error("health.listen: {0}")]
     Health(#[from] BindError),
@@ -59,7 +53,7 @@ impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Spawn(error) => error.exit_code(),
-            Self::Config(_) | Self::Inflight(_) | Self::Health(_) | Self::Kernel { .. } => 125,
+            Self::Health(_) | Self::Kernel { .. } => 125,
         }
     }
 
@@ -73,63 +67,142 @@ impl RunError {
 /// # Errors
 /// [`RunError`] when it could not be begun, or not be brought to its end.
 pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Result<u8, RunError> {
-    let telemetry = &settings.telemetry;
-    log::start(
-        join::format(telemetry.log_format),
-        join::verbosity(telemetry.verbosity),
-    );
-    let sources = join::sources(&settings.inflight)?;
-    let health = health::bind(&join::listen(&settings.health.listen))?;
-    let reaper = Reaper::open(inherited, Role::take()).map_err(RunError::kernel("signalfd"))?;
-    let mut signals = Signals::open().map_err(RunError::kernel("signalfd"))?;
-    let spawner = reaper.spawner();
-    let terminal = Terminal::find();
-
-    let child = match &terminal {
-        Some(terminal) => spawner.spawn_on(command, terminal)?,
-        None => spawner.spawn(command)?,
-    };
-    let early = pending(&mut signals).map_err(RunError::kernel("read of signals"))?;
-
-    let board = Board::new(settings.health.services.iter().cloned(), settings.health.recovery);
-    let metrics = Metrics::default();
-    let hands = Hands {
-        child,
-        child_end: None,
-        signals,
-        judge: Judge::new(join::judges(&settings.health), board.clone(), spawner.clone()),
-        spawner,
-        board: board.clone(),
-        metrics: metrics.clone(),
-        poller: Poller::new(Sources::new(sources), settings.drain.poll_timeout),
-        stop_signal: join::signal(&settings.child.stop_signal),
-        target: match settings.child.signal_target {
-            SignalTarget::Process => Target::Process,
-            SignalTarget::Group => Target::Group,
-        },
-        triggers: settings.drain.triggers.iter().map(join::signal).collect(),
-        success_codes: SuccessCodes::new(settings.child.success_codes.iter().copied()),
-    };
-    let machine = Machine::new(join::rules(settings));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(RunError::kernel("epoll"))?;
-    let ended = runtime.block_on(async {
-        let page = Arc::new(move || metrics.page());
-        let server = health::serve(health, board, page).map_err(RunError::kernel("health.listen"))?;
-        let reaping = tokio::spawn(reaper.run());
-        let ended = tokio::select! {
-            ended = drive(machine, hands, early) => ended.map_err(RunError::kernel("signals"))?,
-            broken = reaping => return Err(RunError::Kernel { what: "signalfd", why: broke_off(broken) }),
-        };
-        report(&ended, &settings.telemetry.termination_log);
-        server.shutdown(farewell(&ended)).await;
-        Ok(ended)
-    });
+    start_log(settings);
+    let health = health::bind(&settings.health.listen)?;
+    let program = Program::start(command, inherited)?;
+    let shown = Shown::new(settings);
+    let runtime = new_runtime()?;
+    let ended = runtime.block_on(supervise(settings, program, health, shown));
     // Dropping it would wait for a name lookup that hangs, past D.
     runtime.shutdown_background();
     Ok(ended?.exit_code)
+}
+
+fn start_log(settings: &Settings) {
+    log::start(settings.telemetry.log_format, settings.telemetry.verbosity);
+    if let Some(warning) = settings.warning() {
+        warn!(target: "config", "{warning}");
+    }
+}
+
+/// The program, up, and what keeps it: who reaps it, what signals it, the terminal it was lent.
+struct Program {
+    child: Child,
+    reaper: Reaper,
+    spawner: Spawner,
+    signals: Signals,
+    /// Those that came before it was up.
+    early: Vec<Received>,
+    /// Taken back when this is dropped.
+    terminal: Option<Terminal>,
+}
+
+impl Program {
+    fn start(command: &Command, inherited: Inherited) -> Result<Self, RunError> {
+        let reaper = Reaper::open(inherited, Role::take()).map_err(RunError::kernel("signalfd"))?;
+        let mut signals = Signals::open().map_err(RunError::kernel("signalfd"))?;
+        let spawner = reaper.spawner();
+        let terminal = Terminal::find();
+        let child = match &terminal {
+            Some(terminal) => spawner.spawn_on(command, terminal)?,
+            None => spawner.spawn(command)?,
+        };
+        let early = pending(&mut signals).map_err(RunError::kernel("read of signals"))?;
+        Ok(Self {
+            child,
+            reaper,
+            spawner,
+            signals,
+            early,
+            terminal,
+        })
+    }
+}
+
+/// What the world sees of the run.
+struct Shown {
+    board: Board,
+    metrics: Metrics,
+}
+
+impl Shown {
+    fn new(settings: &Settings) -> Self {
+        let services = settings.health.services.iter().cloned();
+        Self {
+            board: Board::new(services, settings.health.recovery),
+            metrics: Metrics::default(),
+        }
+    }
+
+    fn serve(&self, health: Bound) -> Result<Server, RunError> {
+        let metrics = self.metrics.clone();
+        let page = Arc::new(move || metrics.page());
+        health::serve(health, self.board.clone(), page).map_err(RunError::kernel("health.listen"))
+    }
+}
+
+fn new_runtime() -> Result<Runtime, RunError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(RunError::kernel("epoll"))
+}
+
+/// Serves health, drives the program to its end, and says the last words.
+async fn supervise(
+    settings: &Settings,
+    program: Program,
+    health: Bound,
+    shown: Shown,
+) -> Result<Ended, RunError> {
+    let server = shown.serve(health)?;
+    let Program {
+        child,
+        reaper,
+        spawner,
+        signals,
+        early,
+        terminal,
+    } = program;
+    let child = Arc::new(child);
+    let hands = Hands {
+        child: Arc::clone(&child),
+        child_end: None,
+        signals,
+        judge: Judge::new(
+            settings.health.judges.clone(),
+            shown.board.clone(),
+            spawner.clone(),
+        ),
+        spawner,
+        board: shown.board,
+        metrics: shown.metrics,
+        poller: Poller::new(
+            Sources::new(settings.inflight.clone()),
+            settings.drain.poll_timeout,
+        ),
+        stop_signal: settings.child.stop_signal,
+        target: settings.child.signal_target,
+        triggers: settings.drain.triggers.clone(),
+        success_codes: SuccessCodes::new(settings.child.success_codes.iter().copied()),
+    };
+    let reaping = tokio::spawn(reaper.run());
+    let ended = tokio::select! {
+        ended = drive(Machine::new(settings.rules()), hands, early) => ended.map_err(RunError::kernel("signals"))?,
+        never = follow(terminal.as_ref(), &child) => match never {},
+        broken = reaping => return Err(RunError::Kernel { what: "signalfd", why: broke_off(broken) }),
+    };
+    report(&ended, &settings.telemetry.termination_log);
+    server.shutdown(farewell(&ended)).await;
+    Ok(ended)
+}
+
+/// Goes along with the program's stops on a terminal, for as long as the run lasts.
+async fn follow(terminal: Option<&Terminal>, child: &Child) -> Infallible {
+    if let Some(terminal) = terminal {
+        terminal.follow(child).await;
+    }
+    std::future::pending().await
 }
 
 /// The signals that came before the program was up.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
-use serde::de::DeserializeSeed as _;
+use serde::de::{Deserialize as _, DeserializeSeed as _, IgnoredAny};
 
 use super::entry::Refusal;
 use super::error::{ConfigError, Origin};
@@ -86,8 +86,13 @@ fn attempt(origin: &Origin, text: &str, notes: &Notes) -> Result<Config, (Config
     match ValueSeed::<Config>::new(notes.root()).deserialize(document) {
         Ok(config) => Ok(config.unwrap_or_default()),
         Err(error) => {
+            let (noted, error) = match (notes.take(), syntax_error(text)) {
+                // Where the text is no YAML, what a value in it looks like misleads.
+                (Some(_), Some(syntax)) => (None, syntax),
+                (noted, _) => (noted, error),
+            };
             let line = error.location().map(|location| location.line());
-            let Some((key, refusal)) = notes.take() else {
+            let Some((key, refusal)) = noted else {
                 return Err((refused(origin, line, None, not_yaml(&error)), None));
             };
             let named = (!key.is_empty()).then(|| key.clone());
@@ -103,6 +108,14 @@ fn refused(origin: &Origin, line: Option<usize>, key: Option<String>, refusal: R
         key,
         refusal,
     }
+}
+
+/// What is wrong with the text as YAML, whatever it says. Limits and a second document are not: what
+/// was read before them stands.
+fn syntax_error(text: &str) -> Option<serde_yaml::Error> {
+    let error = IgnoredAny::deserialize(serde_yaml::Deserializer::from_str(text)).err()?;
+    let said = error.to_string();
+    (!said.contains("limit") && !said.contains("more than one document")).then_some(error)
 }
 
 /// What the YAML reader itself says, on one line, and without what the document says: that may be a

@@ -98,6 +98,12 @@ pub trait Entry: Sized {
         steps.is_empty()
     }
 
+    /// Finds the key at or below `path` whose variable goes on with `rest`; `path` is then its own.
+    /// A single variable is found so without the names of all.
+    fn find(rest: &str, _path: &mut String) -> Option<Form> {
+        rest.is_empty().then_some(Form::Scalar)
+    }
+
     /// Lists the keys at and below `path`.
     fn list(path: &str, keys: &mut Vec<Key>) {
         keys.push(Key {
@@ -192,6 +198,10 @@ impl<T: Entry> Entry for Vec<T> {
                 index.is_ok_and(|index| self.get(index).is_some_and(|item| item.holds(rest)))
             }
         }
+    }
+
+    fn find(rest: &str, _path: &mut String) -> Option<Form> {
+        rest.is_empty().then_some(Form::List)
     }
 
     fn list(path: &str, keys: &mut Vec<Key>) {

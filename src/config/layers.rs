@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use super::document;
 use super::entry::{Entry as _, Form, Refusal};
-use super::environment::{self, ByName, CONFIG, PREFIX, is_service_link};
+use super::environment::{self, CONFIG, PREFIX, is_service_link};
 use super::error::{ConfigError, Origin};
 use super::flags::Flag;
 use super::nearest;
@@ -128,14 +128,13 @@ impl Layers {
         config: &mut Config,
         written: Vec<(OsString, OsString)>,
     ) -> Result<(), ConfigError> {
-        let known = ByName::default();
         for (name, value) in written {
             let name = name.to_string_lossy().into_owned();
             // What Kubernetes injects for Services; none of ours has such a name.
             if is_service_link(name.strip_prefix(PREFIX).unwrap_or(&name)) {
                 continue;
             }
-            let variable = known.find(&name).ok_or_else(|| unknown_variable(&name))?;
+            let variable = environment::find(&name).ok_or_else(|| unknown_variable(&name))?;
             let origin = Origin::Variable(name);
             let text = utf8(&origin, &value)?;
             // As with TIDEGATE_CONFIG, an empty one says nothing: a template that had no value.

@@ -12,23 +12,28 @@
 //! | `schema/` | every key, once; its variable and its reading come from that definition |
 //! | `section`, `entry` | what the definition becomes: reading, merging, setting, listing |
 //! | `reading` | the walk through a document that knows the place of what it refuses |
-//! | `scalars`, `duration`, `signal`, `listen`, `url` | the values, each with its refusals |
+//! | `scalars`, `duration`, `signal`, `listen`, `url`, `query` | how each kind of value is read, and why refused; the types are those of the rooms that use them |
 //! | `document` | one YAML text, with the line of what is wrong |
 //! | `environment`, `flags` | the short ways to set one key |
 //! | `layers` | later wins |
 //! | `unsupported` | what can be written and is not done yet |
 //! | `settings`, `rules` | what is in force; defaults and the rules between keys |
+//! | `judges` | the rules of `health.app` and `health.checks` |
+//! | `drain` | what the drain makes of it: the machine's rules, and what is worth a warning |
 //! | `error` | one line: layer, line, key, why, mend |
 
 mod document;
+mod drain;
 mod duration;
 pub mod entry;
 pub mod environment;
 mod error;
 pub mod flags;
+mod judges;
 mod layers;
 mod listen;
 mod nearest;
+mod query;
 mod reading;
 mod rules;
 mod scalars;
@@ -46,14 +51,7 @@ use std::path::Path;
 
 pub use error::{ConfigError, Origin};
 pub use layers::Inputs;
-pub use listen::Listen;
-pub use schema::{Absent, LogFormat, OnUnknown, Verbosity};
-pub use settings::{
-    ChildSettings, DrainSettings, HealthSettings, LIVENESS, PrometheusSettings, Settings, SignalTarget,
-    SourceSettings, TelemetrySettings,
-};
-pub use signal::Signal;
-pub use url::HttpUrl;
+pub use settings::{ChildSettings, DrainSettings, HealthSettings, Settings, TelemetrySettings};
 
 /// Reads every layer and makes the config in force of them.
 ///

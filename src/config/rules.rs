@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::child::{Signal, Target};
 use crate::drain::budget::{Grace, Margin, PlanError, Seconds, Waits, Window, Wishes};
+use crate::drain::machine::OnUnknown;
 use crate::drain::{Budget, Plan};
+use crate::health::{LIVENESS, Listen};
+use crate::inflight::{PrometheusConfig, SourceConfig};
 
 use super::entry::{Refusal, quoted};
 use super::error::{ConfigError, Origin};
 use super::layers::Layers;
-use super::listen::Listen;
-use super::schema::{self, Absent, Config, LogFormat, OnUnknown, Verbosity};
-use super::settings::{
-    ChildSettings, DrainSettings, HealthSettings, LIVENESS, PrometheusSettings, Settings, SignalTarget,
-    SourceSettings, TelemetrySettings,
-};
-use super::signal::Signal;
+use super::schema::{self, Config};
+use super::settings::{ChildSettings, DrainSettings, HealthSettings, Settings, TelemetrySettings};
 
 /// The grace period where none is written: the pod spec's own default.
 pub const DEFAULT_GRACE: Grace = Grace(Duration::from_secs(30));
@@ -36,7 +35,7 @@ impl Settings {
         let config = layers.config.clone();
         let plan = rules.plan(&config)?;
         let inflight = rules.inflight(config.inflight.unwrap_or_default())?;
-        let drain = rules.drain(config.drain.unwrap_or_default())?;
+        let drain = rules.drain(config.drain.unwrap_or_default(), &plan)?;
         if !inflight.is_empty() && plan.waits == Waits::Kept && drain.poll_interval > plan.budget.0 {
             return Err(rules.broken(
                 format!(
@@ -59,13 +58,13 @@ impl Settings {
 }
 
 /// The rules, and the layers to say where what breaks them was written.
-struct Rules<'a> {
+pub(super) struct Rules<'a> {
     layers: &'a Layers,
 }
 
 impl Rules<'_> {
     /// A rule between these keys that does not hold.
-    fn broken(&self, message: String, keys: &[&'static str]) -> ConfigError {
+    pub(super) fn broken(&self, message: String, keys: &[&'static str]) -> ConfigError {
         let written = |key: &&'static str| self.layers.origin_of(key).map(|origin| (*key, origin));
         ConfigError::Relation {
             message,
@@ -74,7 +73,7 @@ impl Rules<'_> {
     }
 
     /// A key whose value breaks a rule of its own.
-    fn refused(&self, key: &str, why: String) -> ConfigError {
+    pub(super) fn refused(&self, key: &str, why: String) -> ConfigError {
         match self.layers.origin_of(key) {
             Some(origin) => {
                 let in_document = !matches!(origin, Origin::Variable(_) | Origin::Flag(_));
@@ -171,14 +170,14 @@ impl Rules<'_> {
         Ok(ChildSettings {
             stop_signal: child.stop_signal.map_or(Signal::TERM, |signal| signal.0),
             signal_target: match child.signal_group {
-                Some(true) => SignalTarget::Group,
-                Some(false) | None => SignalTarget::Process,
+                Some(true) => Target::Group,
+                Some(false) | None => Target::Process,
             },
             success_codes: codes,
         })
     }
 
-    fn drain(&self, drain: schema::Drain) -> Result<DrainSettings, ConfigError> {
+    fn drain(&self, drain: schema::Drain, plan: &Plan) -> Result<DrainSettings, ConfigError> {
         let millis = Duration::from_millis;
         let nonzero = millis(1);
         let triggers = drain.triggers.map_or_else(
@@ -207,29 +206,25 @@ impl Rules<'_> {
             stalled_after: self.at_least(
                 nonzero,
                 "drain.stalledAfter",
-                drain.stalled_after.unwrap_or(millis(30_000)),
+                drain.stalled_after.unwrap_or_else(|| stalled_after(plan)),
             )?,
             triggers,
         })
     }
 
-    fn inflight(&self, sources: Vec<schema::Source>) -> Result<Vec<SourceSettings>, ConfigError> {
+    fn inflight(&self, sources: Vec<schema::Source>) -> Result<Vec<SourceConfig>, ConfigError> {
         let mut settings = Vec::with_capacity(sources.len());
         for (index, source) in sources.into_iter().enumerate() {
             // Every other kind was refused as not supported.
             let Some(prometheus) = source.prometheus else {
                 continue;
             };
-            settings.push(SourceSettings::Prometheus(self.prometheus(index, prometheus)?));
+            settings.push(SourceConfig::Prometheus(self.prometheus(index, prometheus)?));
         }
         Ok(settings)
     }
 
-    fn prometheus(
-        &self,
-        index: usize,
-        written: schema::Prometheus,
-    ) -> Result<PrometheusSettings, ConfigError> {
+    fn prometheus(&self, index: usize, written: schema::Prometheus) -> Result<PrometheusConfig, ConfigError> {
         let place = format!("inflight[{index}].prometheus");
         // In a document both are required; a variable or flag can come without the other.
         let Some(url) = written.url else {
@@ -240,18 +235,8 @@ impl Rules<'_> {
             let why = "needs --inflight-query or TIDEGATE_INFLIGHT_QUERY beside it";
             return Err(self.refused(&format!("{place}.url"), why.to_owned()));
         };
-        for (key, text) in [("query", Some(&query)), ("arrivals", written.arrivals.as_ref())] {
-            if text.is_some_and(|text| text.trim().is_empty()) {
-                let why = "empty; write what to read, like sum(calls_in_flight)".to_owned();
-                return Err(self.refused(&format!("{place}.{key}"), why));
-            }
-        }
-        Ok(PrometheusSettings {
-            url,
-            query,
-            absent: written.absent.unwrap_or(Absent::Unknown),
-            arrivals: written.arrivals,
-        })
+        let absent = written.absent.unwrap_or_default();
+        Ok(PrometheusConfig::of(url, query, absent, written.arrivals))
     }
 
     fn health(&self, health: schema::Health) -> Result<HealthSettings, ConfigError> {
@@ -269,15 +254,18 @@ impl Rules<'_> {
             return Err(self.refused(KEY, why));
         }
         self.each_once(KEY, &services, |service| quoted(service))?;
+        let listen = health
+            .listen
+            .unwrap_or_else(|| Listen::Tcp(([0, 0, 0, 0], 9095).into()));
         Ok(HealthSettings {
-            listen: health
-                .listen
-                .unwrap_or_else(|| Listen::Tcp(([0, 0, 0, 0], 9095).into())),
+            judges: self.judges(health.app, health.checks.unwrap_or_default(), &listen)?,
+            listen,
             services,
+            recovery: health.recovery.unwrap_or_default(),
         })
     }
 
-    fn each_once<T: PartialEq>(
+    pub(super) fn each_once<T: PartialEq>(
         &self,
         key: &str,
         items: &[T],
@@ -292,7 +280,12 @@ impl Rules<'_> {
         })
     }
 
-    fn at_least(&self, least: Duration, key: &str, value: Duration) -> Result<Duration, ConfigError> {
+    pub(super) fn at_least(
+        &self,
+        least: Duration,
+        key: &str,
+        value: Duration,
+    ) -> Result<Duration, ConfigError> {
         if value < least {
             let why = format!(
                 "{} is too short; write {} or more",
@@ -307,10 +300,18 @@ impl Rules<'_> {
 
 fn telemetry(telemetry: schema::Telemetry) -> TelemetrySettings {
     TelemetrySettings {
-        log_format: telemetry.log_format.unwrap_or(LogFormat::Text),
-        verbosity: telemetry.verbosity.unwrap_or(Verbosity::Normal),
+        log_format: telemetry.log_format.unwrap_or_default(),
+        verbosity: telemetry.verbosity.unwrap_or_default(),
         termination_log: telemetry
             .termination_log
             .unwrap_or_else(|| PathBuf::from("/dev/termination-log")),
     }
+}
+
+/// 30 s, or a quarter of the budget: with a grace period of 30 s in-flight is watched for half
+/// a minute at the very most, and a stall that is never noticed is not reported either.
+fn stalled_after(plan: &Plan) -> Duration {
+    Duration::from_secs(30)
+        .min(plan.budget.0 / 4)
+        .max(Duration::from_millis(1))
 }

@@ -147,6 +147,13 @@ macro_rules! choice {
             $($(#[$note])* $variant,)*
         }
 
+        $crate::config::scalars::words! { $name, $expects { $($variant = $word,)* } }
+    };
+}
+
+/// Reads an enum of another room by a few words, which are all that its key takes.
+macro_rules! words {
+    ($name:ident, $expects:literal { $($variant:ident = $word:literal,)* }) => {
         impl $crate::config::entry::Entry for $name {
             const EXPECTS: &'static str = $expects;
 
@@ -165,7 +172,7 @@ macro_rules! choice {
     };
 }
 
-pub(crate) use choice;
+pub(crate) use {choice, words};
 
 /// HTTP headers by name. Values may be secrets, so `Debug` shows only the names.
 #[derive(Clone, Default, PartialEq, Eq)]

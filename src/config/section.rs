@@ -1,7 +1,8 @@
 //! A section of the config from one definition: its struct, its keys, how it is read, merged,
 //! set by variables and listed. So none of these can drift from another.
 
-use super::entry::Refusal;
+use super::entry::{Entry, Form, Refusal};
+use super::environment;
 
 /// What has to hold of a section by itself, beyond its keys' types.
 pub trait Shape {
@@ -36,6 +37,21 @@ pub fn exactly_one(keys: &[(&str, bool)]) -> Result<(), Refusal> {
             given.join(" and ")
         ))),
     }
+}
+
+/// Finds the key that a variable's `rest` names at or below `key` of the section at `path`.
+pub fn find_below<T: Entry>(rest: &str, path: &mut String, key: &str) -> Option<Form> {
+    let rest = environment::without_key(rest, key)?;
+    let length = path.len();
+    if length > 0 {
+        path.push('.');
+    }
+    path.push_str(key);
+    let found = T::find(rest, path);
+    if found.is_none() {
+        path.truncate(length);
+    }
+    found
 }
 
 /// Defines a section: `field: Type = "key"` for each key, every one optional.
@@ -102,6 +118,10 @@ macro_rules! section {
                     $([$key, rest @ ..] => self.$field.as_ref().is_some_and(|value| value.holds(rest)),)*
                     _ => false,
                 }
+            }
+
+            fn find(rest: &str, path: &mut String) -> Option<$crate::config::entry::Form> {
+                None$(.or_else(|| $crate::config::section::find_below::<$kind>(rest, path, $key)))*
             }
 
             fn list(path: &str, keys: &mut Vec<$crate::config::entry::Key>) {

@@ -3,18 +3,15 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::child::{Signal, Target};
 use crate::drain::Plan;
-
-use super::listen::Listen;
-use super::schema::{Absent, LogFormat, OnUnknown, Verbosity};
-use super::signal::Signal;
-use super::url::HttpUrl;
-
-/// The name health keeps for itself, for a liveness probe that a drain must not fail.
-pub const LIVENESS: &str = "liveness";
+use crate::drain::machine::OnUnknown;
+use crate::health::{Judges, Listen, Recovery};
+use crate::inflight::SourceConfig;
+use crate::telemetry::log::{Format, Verbosity};
 
 /// The whole config, valid.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// How the grace period is shared out.
     pub plan: Plan,
@@ -23,7 +20,7 @@ pub struct Settings {
     /// The drain.
     pub drain: DrainSettings,
     /// Where the calls under way are read; none makes every drain `unmeasured`.
-    pub inflight: Vec<SourceSettings>,
+    pub inflight: Vec<SourceConfig>,
     /// The health server.
     pub health: HealthSettings,
     /// Logs and the termination message.
@@ -36,18 +33,9 @@ pub struct ChildSettings {
     /// What it is stopped with; never SIGSTOP.
     pub stop_signal: Signal,
     /// Who gets it.
-    pub signal_target: SignalTarget,
+    pub signal_target: Target,
     /// Exit codes reported as 0, each once.
     pub success_codes: Vec<u8>,
-}
-
-/// Who gets the child's signals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignalTarget {
-    /// The child alone.
-    Process,
-    /// Its whole process group.
-    Group,
 }
 
 /// `drain`, without what the plan holds.
@@ -68,41 +56,25 @@ pub struct DrainSettings {
     pub triggers: Vec<Signal>,
 }
 
-/// One item of `inflight`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SourceSettings {
-    /// A metrics page in Prometheus' text format.
-    Prometheus(PrometheusSettings),
-}
-
-/// `prometheus`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PrometheusSettings {
-    /// Where the page is.
-    pub url: HttpUrl,
-    /// The calls under way, as written; not empty.
-    pub query: String,
-    /// What a series that is not there means.
-    pub absent: Absent,
-    /// The calls ever begun, as written; not empty.
-    pub arrivals: Option<String>,
-}
-
 /// `health`
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct HealthSettings {
-    /// Where the server listens.
+    /// Where the server listens; never on port 0, a unix socket by its absolute path.
     pub listen: Listen,
     /// The services it answers for, each once, at most 100. The empty name is the AND of all and is
     /// answered for whether it is here or not.
     pub services: Vec<String>,
+    /// Who sets their states.
+    pub judges: Judges,
+    /// How NOT_SERVING ends.
+    pub recovery: Recovery,
 }
 
 /// `telemetry`
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TelemetrySettings {
     /// How the log is written.
-    pub log_format: LogFormat,
+    pub log_format: Format,
     /// How much it says.
     pub verbosity: Verbosity,
     /// The file the kubelet reads the container's last words from.

@@ -1,146 +1,42 @@
-//! Signals by name or number, as a container image's STOPSIGNAL names them.
+//! Signals as the config has them: by name or number, as a container image's STOPSIGNAL names them.
 
-use std::fmt;
+use crate::child::Signal;
 
 use super::entry::{Entry, Refusal, Scalar, quoted};
 use super::nearest;
 
-/// A signal of Linux, 1 to 64, the real-time ones included.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Signal(i32);
-
-/// The names and numbers of signal(7). They are the same on every platform the product builds
-/// for (x86-64 and arm64).
-const NAMES: [(&str, i32); 34] = [
-    ("HUP", 1),
-    ("INT", 2),
-    ("QUIT", 3),
-    ("ILL", 4),
-    ("TRAP", 5),
-    ("ABRT", 6),
-    ("IOT", 6),
-    ("BUS", 7),
-    ("FPE", 8),
-    ("KILL", 9),
-    ("USR1", 10),
-    ("SEGV", 11),
-    ("USR2", 12),
-    ("PIPE", 13),
-    ("ALRM", 14),
-    ("TERM", 15),
-    ("STKFLT", 16),
-    ("CHLD", 17),
-    ("CONT", 18),
-    ("STOP", 19),
-    ("TSTP", 20),
-    ("TTIN", 21),
-    ("TTOU", 22),
-    ("URG", 23),
-    ("XCPU", 24),
-    ("XFSZ", 25),
-    ("VTALRM", 26),
-    ("PROF", 27),
-    ("WINCH", 28),
-    ("IO", 29),
-    ("POLL", 29),
-    ("PWR", 30),
-    ("SYS", 31),
-    ("CLD", 17),
-];
-
-/// SIGRTMIN as container runtimes count it (moby's signal map): the C library keeps 32 and 33.
-const REAL_TIME_FIRST: i32 = 34;
-/// SIGRTMAX.
-const REAL_TIME_LAST: i32 = 64;
-
-impl Signal {
-    /// SIGINT
-    pub const INT: Self = Self(2);
-    /// SIGKILL
-    pub const KILL: Self = Self(9);
-    /// SIGTERM
-    pub const TERM: Self = Self(15);
-    /// SIGSTOP
-    pub const STOP: Self = Self(19);
-
-    /// Its number, for kill(2).
-    pub fn number(self) -> i32 {
-        self.0
+/// Parses `SIGTERM`, `TERM`, `15`, `SIGRTMIN+3` or `SIGRTMAX-1`, in any case.
+fn parse(text: &str) -> Result<Signal, Refusal> {
+    if let Ok(number) = text.parse::<i64>() {
+        return numbered(number);
     }
-
-    /// Parses `SIGTERM`, `TERM`, `15`, `SIGRTMIN+3` or `SIGRTMAX-1`, in any case.
-    ///
-    /// # Errors
-    /// An unknown name, with the nearest known one, and a number outside 1 to 64.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
-        if let Ok(number) = text.parse::<i64>() {
-            return Self::numbered(number);
-        }
+    text.parse().map_err(|_| {
         let upper = text.to_ascii_uppercase();
         let name = upper.strip_prefix("SIG").unwrap_or(&upper);
-        if let Some((_, number)) = NAMES.iter().find(|(known, _)| *known == name) {
-            return Ok(Self(*number));
-        }
-        if let Some(signal) = Self::real_time(name) {
-            return Ok(signal);
-        }
         if name.starts_with("RTM") {
-            return Err(Refusal(format!(
+            return Refusal(format!(
                 "{} is no signal; real-time ones are SIGRTMIN to SIGRTMIN+30 and SIGRTMAX-30 to SIGRTMAX",
                 quoted(text)
-            )));
+            ));
         }
-        let nearest = nearest::suggestion(name, NAMES.iter().map(|(known, _)| *known));
-        Err(Refusal(format!(
+        let nearest = nearest::suggestion(name, Signal::names());
+        Refusal(format!(
             "{} is no signal; {}",
             quoted(text),
             nearest.replace("mean ", "mean SIG").replace("is ", "is SIG")
-        )))
-    }
-
-    fn numbered(number: i64) -> Result<Self, Refusal> {
-        match i32::try_from(number) {
-            Ok(32 | 33) => Err(Refusal(format!(
-                "signal {number} belongs to the C library; real-time signals begin at 34 (SIGRTMIN)"
-            ))),
-            Ok(number @ 1..=REAL_TIME_LAST) => Ok(Self(number)),
-            _ => Err(Refusal(format!("there is no signal {number}; they are 1 to 64"))),
-        }
-    }
-
-    fn real_time(name: &str) -> Option<Self> {
-        let (from, offset) = if let Some(offset) = name.strip_prefix("RTMIN") {
-            (REAL_TIME_FIRST, offset)
-        } else {
-            (REAL_TIME_LAST, name.strip_prefix("RTMAX")?)
-        };
-        let away = |digits: &str| {
-            let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-            digits.parse::<i32>().ok().filter(|away| plain && *away <= 30)
-        };
-        match (from, offset.as_bytes().first()) {
-            (_, None) => Some(Self(from)),
-            (REAL_TIME_FIRST, Some(b'+')) => Some(Self(from + away(&offset[1..])?)),
-            (REAL_TIME_LAST, Some(b'-')) => Some(Self(from - away(&offset[1..])?)),
-            _ => None,
-        }
-    }
+        ))
+    })
 }
 
-impl fmt::Display for Signal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match NAMES.iter().find(|(_, number)| *number == self.0) {
-            Some((name, _)) => write!(f, "SIG{name}"),
-            None if self.0 == REAL_TIME_FIRST => f.write_str("SIGRTMIN"),
-            None => write!(f, "SIGRTMIN+{}", self.0 - REAL_TIME_FIRST),
-        }
+fn numbered(number: i64) -> Result<Signal, Refusal> {
+    // glibc hides its own two from everyone who could wait for them (sigprocmask(2)).
+    if matches!(number, 32 | 33) {
+        return Err(Refusal(format!(
+            "signal {number} belongs to the C library; real-time signals begin at 34 (SIGRTMIN)"
+        )));
     }
-}
-
-impl fmt::Debug for Signal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+    let signal = i32::try_from(number).ok().and_then(Signal::new);
+    signal.ok_or_else(|| Refusal(format!("there is no signal {number}; they are 1 to 64")))
 }
 
 impl Entry for Signal {
@@ -149,7 +45,7 @@ impl Entry for Signal {
     fn scalar(written: Scalar<'_>) -> Result<Self, Refusal> {
         match written {
             Scalar::Switch(_) => Err(Refusal::unexpected(Self::EXPECTS, written.text())),
-            Scalar::Text(text) | Scalar::Number(text) => Self::parse(text),
+            Scalar::Text(text) | Scalar::Number(text) => parse(text),
         }
     }
 }
@@ -187,10 +83,16 @@ impl Entry for Trigger {
 
     fn scalar(written: Scalar<'_>) -> Result<Self, Refusal> {
         let signal = Signal::scalar(written)?;
-        let why = match signal.number() {
-            9 | 19 => "cannot be caught",
-            17 => "is how ended children are noticed",
-            4 | 5 | 6 | 7 | 8 | 11 | 31 => "is how the kernel reports a fault",
+        let why = match signal {
+            Signal::KILL | Signal::STOP => "cannot be caught",
+            Signal::CHLD => "is how ended children are noticed",
+            Signal::ILL
+            | Signal::TRAP
+            | Signal::ABRT
+            | Signal::BUS
+            | Signal::FPE
+            | Signal::SEGV
+            | Signal::SYS => "is how the kernel reports a fault",
             _ => return Ok(Self(signal)),
         };
         Err(Refusal(format!(
@@ -204,7 +106,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        Signal::parse(text).expect_err(text).0
+        parse(text).expect_err(text).0
     }
 
     #[test]
@@ -221,15 +123,15 @@ mod tests {
             ("64", 64),
             ("WINCH", 28),
         ] {
-            assert_eq!(Signal::parse(text).map(Signal::number), Ok(number), "{text}");
+            assert_eq!(parse(text).map(Signal::number), Ok(number), "{text}");
         }
     }
 
     #[test]
     fn every_signal_reads_as_it_is_shown() {
         for number in (1..=31).chain(34..=64) {
-            let signal = Signal(number);
-            assert_eq!(Signal::parse(&signal.to_string()), Ok(signal));
+            let signal = Signal::new(number).expect("a signal");
+            assert_eq!(parse(&signal.to_string()), Ok(signal));
         }
     }
 

@@ -3,8 +3,9 @@
 //! Such a key is refused rather than ignored: whoever writes it counts on it. An entry is deleted
 //! when its room is built.
 
-use super::listen::Listen;
-use super::schema::{Config, Health, Recovery, Socket, Source};
+use crate::health::Listen;
+
+use super::schema::{Config, Health, Socket, Source};
 
 /// A key that is refused when it is asked for.
 pub struct NotYet {
@@ -44,22 +45,6 @@ pub const NOT_YET: &[NotYet] = &[
     NotYet {
         key: "inflight[].preset",
         asked: |config| source(config, |source| source.preset.is_some()),
-    },
-    NotYet {
-        key: "health.app",
-        asked: |config| health(config, |health| health.app.is_some()),
-    },
-    NotYet {
-        key: "health.checks",
-        asked: |config| {
-            health(config, |health| {
-                health.checks.as_ref().is_some_and(|checks| !checks.is_empty())
-            })
-        },
-    },
-    NotYet {
-        key: "health.recovery",
-        asked: |config| health(config, |health| health.recovery == Some(Recovery::Manual)),
     },
     NotYet {
         key: "health.tls",

@@ -14,7 +14,7 @@ pub enum Action {
     Deregister,
     /// Start the hooks that come back to it.
     Register,
-    /// Look at the in-flight sources, and answer with [`Event::Look`].
+    /// Look at the in-flight sources, and answer with [`Event::Look`](super::event::Event::Look).
     Look,
     /// Send the child its stop signal, then SIGCONT.
     StopChild,

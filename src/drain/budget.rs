@@ -224,6 +224,11 @@ impl Plan {
         self.budget.reserve()
     }
 
+    /// The most time calls in flight can be waited for: what the other phases leave of the budget.
+    pub fn most_in_flight(&self) -> Duration {
+        self.budget.0.saturating_sub(self.least())
+    }
+
     /// The least time a drain of this plan can be asked to fit in.
     fn least(&self) -> Duration {
         let propagation = match self.waits {

@@ -61,7 +61,7 @@ pub enum Event {
     Notified,
     /// What probers and hooks have to say.
     Evidence(Evidence),
-    /// An answer to [`Action::Look`].
+    /// An answer to [`Action::Look`](super::action::Action::Look).
     Look(Look),
     /// The child has been reaped.
     ChildGone,

@@ -1,11 +1,12 @@
 //! The machine's hands: an action becomes a call.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::budget::Seconds;
+use super::budget::{Seconds, Waits};
 use super::machine::{Action, Machine};
 use super::quiet::{InFlight, Look};
 use super::record::{Record, Transition};
@@ -23,7 +24,7 @@ const KILLED: u8 = 137;
 /// Everything the machine's actions reach.
 pub struct Hands {
     /// The wrapped program.
-    pub child: Child,
+    pub child: Arc<Child>,
     /// How it ended, once it has.
     pub child_end: Option<ChildEnd>,
     /// Every signal that reaches us.
@@ -207,6 +208,10 @@ impl Hands {
         let millis = record.lasted(from).map_or(0, |lasted| lasted.as_millis() as u64);
         match (from, to) {
             (Phase::Starting, _) => info!(target: "drain", pid = self.child.pid(), "{from} → {to}"),
+            (Phase::Serving, Phase::Notify) if record.plan.waits == Waits::Skipped => warn!(
+                target: "drain", trigger = record.trigger.map(trigger_name), budget = %Seconds(record.plan.budget.0),
+                "{from} → {to}: a grace period of {} has no time for waits, they are skipped", Seconds(record.plan.grace.0)
+            ),
             (Phase::Serving, Phase::Notify) | (Phase::Held, _) => info!(
                 target: "drain",
                 trigger = record.trigger.map(trigger_name), budget = %Seconds(record.plan.budget.0), "{from} → {to}"

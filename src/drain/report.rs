@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::budget::Waits;
 use super::quiet::InFlight;
 use super::record::{Record, Trigger, Verdict};
 use super::table::Phase;
@@ -124,6 +125,9 @@ impl ChildReport {
 /// What a person reads in `kubectl describe pod`.
 fn sentence(record: &Record, verdict: Verdict, ending: Ending, now: Instant) -> String {
     let why = match (verdict, count(record.in_flight)) {
+        (Verdict::Drained, Some(left)) if left > 0 => {
+            format!("drained: {left} calls under way, no more than the threshold")
+        }
         (Verdict::Drained, _) => "drained: every call under way had ended".to_owned(),
         (Verdict::Unmeasured, _) if record.counted + record.unknown == 0 => {
             "stopped after propagation: no in-flight source is configured, so calls may have been cut"
@@ -131,6 +135,9 @@ fn sentence(record: &Record, verdict: Verdict, ending: Ending, now: Instant) -> 
         }
         (Verdict::Unmeasured, _) => {
             "stopped because in-flight could not be counted: calls may have been cut".to_owned()
+        }
+        (Verdict::Deadline, Some(0)) => {
+            "stopped at the deadline: no call was under way, but not for the whole quiet period".to_owned()
         }
         (Verdict::Deadline, Some(left)) => {
             format!("stopped at the deadline with {left} calls under way: they may be incomplete")
@@ -142,7 +149,13 @@ fn sentence(record: &Record, verdict: Verdict, ending: Ending, now: Instant) -> 
             "stopped at the deadline: in-flight stood still at {} and may be miscounted or stuck",
             left.map_or("unknown".to_owned(), |left| left.to_string())
         ),
-        (Verdict::Hurried, _) => "stopped without the waits".to_owned(),
+        (Verdict::Hurried, _) if record.plan.waits == Waits::Skipped => {
+            "stopped at once: the grace period is too short for any wait".to_owned()
+        }
+        (Verdict::Hurried, _) if record.lasted(Phase::Serving).is_none() => {
+            "stopped at once: it was asked to stop before it served".to_owned()
+        }
+        (Verdict::Hurried, _) => "stopped without the waits, as asked".to_owned(),
         (Verdict::Resumed, _) => "came back into traffic".to_owned(),
         (Verdict::ChildExited, _) if record.trigger.is_none() => "ended by itself".to_owned(),
         (Verdict::ChildExited, _) => "ended before its stop signal".to_owned(),

@@ -30,75 +30,97 @@ pub enum Phase {
     Over,
 }
 
-/// What can happen, a column of the table each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// The child runs.
-    ChildUp,
-    /// A stop signal, a preStop hook, an admin call: stop.
-    Trigger,
-    /// There is less time than was thought.
-    Shorten,
-    /// Skip the waits.
-    Hurry,
-    /// Leave traffic, without a deadline.
-    Hold,
-    /// Come back.
-    Resume,
-    /// Every open Watch has been told NOT_SERVING.
-    Notified,
-    /// What probers and hooks have to say of the propagation.
-    Evidence,
-    /// An answer of the in-flight sources.
-    Look,
-    /// The child has been reaped.
-    ChildGone,
-    /// No process is left.
-    AllGone,
-    /// Time has passed.
-    Tick,
+/// An enum whose docs are also what it says of itself in `docs/drain.md`.
+macro_rules! said {
+    ($(#[$attributes:meta])* $name:ident { $(#[doc = $says:literal] $variant:ident,)* }) => {
+        $(#[$attributes])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $(#[doc = $says] $variant,)*
+        }
+
+        impl $name {
+            /// What it is, in a sentence: its entry in the docs' legend.
+            pub fn says(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $says.trim_start(),)*
+                }
+            }
+        }
+    };
 }
 
-/// What is done, a cell of the table each. In every cell that does anything, phases whose
-/// time is up are left afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Do {
-    /// Nothing: it has no meaning here, or it is too late to matter.
-    Nothing,
-    /// Nothing, and whoever asked is told why not.
-    Refuse,
-    /// Leave the phase if its time is up.
-    Weigh,
-    /// T0 before the child runs: NOT_SERVING, the clock starts.
-    Remember,
-    /// The child runs: SERVING, unless a stop was asked for already.
-    Serve,
-    /// T0: NOT_SERVING, hooks, the clock starts.
-    Begin,
-    /// T0 during a hold: the clock starts, propagation already spent is not waited again.
-    BeginHeld,
-    /// The stop goes on as it was; a second SIGINT skips the waits.
-    Join,
-    /// T0 after the child's own end: the clock starts, and bounds the leftovers.
-    Bound,
-    /// The deadline moves earlier, never later.
-    Shorten,
-    /// The waits are over: the child gets its stop signal.
-    HurryUp,
-    /// NOT_SERVING and hooks, without a clock.
-    HoldOn,
-    /// SERVING again, and the hooks that come back.
-    Undo,
-    /// NOT_SERVING is visible.
-    Visible,
-    /// Take the evidence in.
-    Note,
-    /// Take the look in, and plan the next.
-    TakeLook,
-    /// The child is gone: the rest gets SIGTERM.
-    EndLeftovers,
-    /// Over.
-    Finish,
+said! {
+    /// What can happen, a column of the table each.
+    Kind {
+        /// The child runs.
+        ChildUp,
+        /// A stop signal or a preStop hook: stop.
+        Trigger,
+        /// There is less time than was thought: the deadline is this moment, if that is earlier.
+        Shorten,
+        /// Skip the waits.
+        Hurry,
+        /// Leave traffic, without a deadline.
+        Hold,
+        /// Come back from a hold.
+        Resume,
+        /// Every open Watch has been told NOT_SERVING.
+        Notified,
+        /// What probers and hooks have to say of how far the word has got.
+        Evidence,
+        /// An answer of the in-flight sources.
+        Look,
+        /// The child has been reaped.
+        ChildGone,
+        /// No process is left.
+        AllGone,
+        /// Time has passed.
+        Tick,
+    }
+}
+
+said! {
+    /// What is done, a cell of the table each. Whatever the cell, phases whose time is up are
+    /// left afterwards.
+    Do {
+        /// Nothing: it has no meaning here, or it is too late to matter.
+        Nothing,
+        /// Nothing, and whoever asked is told that it cannot be done in this phase.
+        Refuse,
+        /// Nothing but to leave the phase if its time is up.
+        Weigh,
+        /// T0 before the child runs: NOT_SERVING, the clock starts, and the child gets its stop signal as soon as it is up.
+        Remember,
+        /// The child runs: SERVING, unless a stop was asked for already; then it gets its stop signal at once, as nobody was ever sent here.
+        Serve,
+        /// T0: NOT_SERVING, the hooks that leave the registry start, the clock starts. With a grace period of 2 s or less the stop signal follows at once.
+        Begin,
+        /// T0 during a hold: the clock starts; the part of propagation that the hold has already spent is not waited again.
+        BeginHeld,
+        /// The stop goes on as it was, and so does its deadline; only a second SIGINT skips the waits.
+        Join,
+        /// T0 after the child's own end: the clock starts, and bounds what is left to do.
+        Bound,
+        /// The deadline moves earlier, never later.
+        Shorten,
+        /// The waits are over: the child gets its stop signal. It keeps its time until SIGKILL.
+        HurryUp,
+        /// NOT_SERVING and the hooks that leave the registry, without a clock.
+        HoldOn,
+        /// SERVING again, and the hooks that come back to the registry.
+        Undo,
+        /// NOT_SERVING is visible: propagation counts from here.
+        Visible,
+        /// Take the evidence in: with all of it, propagation ends between its min and its max.
+        Note,
+        /// Take the look in, and plan the next.
+        TakeLook,
+        /// The child is gone, and nothing waits for its sake: what else lives gets SIGTERM, and SIGKILL after killWait.
+        EndLeftovers,
+        /// Exit.
+        Finish,
+    }
 }
 
 use Do::{
@@ -188,8 +210,12 @@ pub const fn rule(phase: Phase, kind: Kind) -> Do {
     TABLE[phase as usize][kind as usize]
 }
 
-/// The table as Markdown, for the docs.
+/// The table and its legend as Markdown, for `docs/drain.md`.
 pub fn markdown() -> String {
+    format!("{}\n{}\n{}", grid(), events(), legend())
+}
+
+fn grid() -> String {
     let mut text = String::from("| phase |");
     for kind in Kind::ALL {
         text.push_str(&format!(" {kind:?} |"));
@@ -206,6 +232,31 @@ pub fn markdown() -> String {
         }
     }
     text.push('\n');
+    text
+}
+
+/// What each column is.
+fn events() -> String {
+    let mut text = String::from("| event | what has happened |\n| --- | --- |\n");
+    for kind in Kind::ALL {
+        text.push_str(&format!("| {kind:?} | {} |\n", kind.says()));
+    }
+    text
+}
+
+/// What each cell does, in the order of their first place in the table.
+fn legend() -> String {
+    let mut met = vec![Nothing];
+    let mut text = format!(
+        "| cell | what is done |\n| --- | --- |\n| · | {} |\n",
+        Nothing.says()
+    );
+    for cell in TABLE.into_iter().flatten() {
+        if !met.contains(&cell) {
+            met.push(cell);
+            text.push_str(&format!("| {cell:?} | {} |\n", cell.says()));
+        }
+    }
     text
 }
 

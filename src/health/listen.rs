@@ -19,7 +19,7 @@ use thiserror::Error;
 const BACKLOG: i32 = 1024;
 
 /// Bytes a socket path may have: `sun_path` less its closing NUL (unix(7)).
-const MAX_PATH: usize = 107;
+pub const MAX_PATH: usize = 107;
 
 /// Where the health service listens.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -55,7 +55,7 @@ mod wire;
 
 pub use audience::{Audience, Peer};
 pub use board::{Board, LIVENESS, NoSuchName, OVERALL, Readiness, Recovery, Status};
-pub use checks::{Check, HttpTarget, Target};
+pub use checks::{Check, Target};
 pub use dial::Place;
 pub use follow::App;
 pub use judge::{Judge, Judges};

@@ -48,7 +48,7 @@ pub enum PrometheusConfigError {
 }
 
 impl PrometheusConfig {
-    /// Checks a source.
+    /// Checks a source, as written.
     ///
     /// # Errors
     ///
@@ -59,15 +59,25 @@ impl PrometheusConfig {
         absent: Absent,
         arrivals: Option<&str>,
     ) -> Result<Self, PrometheusConfigError> {
-        Ok(Self {
-            endpoint: Endpoint::parse(url)?,
-            query: Query::parse(query).map_err(PrometheusConfigError::Query)?,
+        Ok(Self::of(
+            Endpoint::parse(url)?,
+            Query::parse(query).map_err(PrometheusConfigError::Query)?,
             absent,
-            arrivals: arrivals
+            arrivals
                 .map(Query::parse)
                 .transpose()
                 .map_err(PrometheusConfigError::Arrivals)?,
-        })
+        ))
+    }
+
+    /// A source of parts that are parsed already.
+    pub fn of(endpoint: Endpoint, query: Query, absent: Absent, arrivals: Option<Query>) -> Self {
+        Self {
+            endpoint,
+            query,
+            absent,
+            arrivals,
+        }
     }
 
     /// Where the metrics are, without credentials.
@@ -78,6 +88,11 @@ impl PrometheusConfig {
     /// The number of calls under way.
     pub fn query(&self) -> &Query {
         &self.query
+    }
+
+    /// What a series that is not there means, in both queries.
+    pub fn absent(&self) -> Absent {
+        self.absent
     }
 
     /// The counter of calls begun.
@@ -120,33 +135,40 @@ impl Prometheus {
             Ok(answer) => believable(&answer, &scan),
             Err(fault) => Err(Unknown(fault.to_string())),
         };
-        let (reading, arrivals) = match complete {
+        match complete {
             Ok(()) => self.judge(&scan.tallies),
-            Err(why) => (Err(why), None),
-        };
-        Measured {
-            reading: match reading {
-                Ok(value) => self.named(Reading::from_value(settled(value))),
-                Err(unknown) => self.named(Reading::Unknown(unknown)),
-            },
-            arrivals: match (&self.config.arrivals, arrivals) {
-                (None, _) => Arrivals::NotCounted,
-                (Some(_), Some(count)) if count.is_finite() => Arrivals::Counted(count),
-                (Some(_), _) => Arrivals::Unknown,
+            Err(why) => Measured {
+                reading: self.named(Reading::Unknown(why.clone())),
+                arrivals: match self.config.arrivals {
+                    Some(_) => Arrivals::Unknown(why),
+                    None => Arrivals::NotCounted,
+                },
             },
         }
     }
 
-    fn judge(&mut self, tallies: &[Tally]) -> (Result<f64, Unknown>, Option<f64>) {
+    fn judge(&mut self, tallies: &[Tally]) -> Measured {
         let (mine, others) = tallies.split_at(self.config.query.selectors().len().min(tallies.len()));
         let value = self.config.query.evaluate(mine, self.config.absent);
-        let reading = value.and_then(|value| self.no_counter_fell(mine).map(|()| value));
-        let arrivals = self
-            .config
-            .arrivals
-            .as_ref()
-            .map(|query| query.evaluate(others, self.config.absent));
-        (reading, arrivals.and_then(Result::ok))
+        let reading = match value.and_then(|value| self.no_counter_fell(mine).map(|()| value)) {
+            Ok(value) => Reading::from_value(settled(value)),
+            Err(why) => Reading::Unknown(why),
+        };
+        Measured {
+            reading: self.named(reading),
+            arrivals: self.arrivals(others),
+        }
+    }
+
+    fn arrivals(&self, tallies: &[Tally]) -> Arrivals {
+        let Some(query) = &self.config.arrivals else {
+            return Arrivals::NotCounted;
+        };
+        match query.evaluate(tallies, self.config.absent) {
+            Ok(count) if count.is_finite() => Arrivals::Counted(count),
+            Ok(count) => Arrivals::Unknown(self.at_endpoint(&format!("the value is {count}"))),
+            Err(Unknown(why)) => Arrivals::Unknown(self.at_endpoint(&why)),
+        }
     }
 
     /// A counter that stands lower than before was begun anew: the program restarted between two
@@ -172,9 +194,13 @@ impl Prometheus {
 
     fn named(&self, reading: Reading) -> Reading {
         match reading {
-            Reading::Unknown(Unknown(why)) => Reading::unknown(format!("{}: {why}", self.config.endpoint)),
+            Reading::Unknown(Unknown(why)) => Reading::Unknown(self.at_endpoint(&why)),
             count => count,
         }
+    }
+
+    fn at_endpoint(&self, why: &str) -> Unknown {
+        Unknown(format!("{}: {why}", self.config.endpoint))
     }
 }
 

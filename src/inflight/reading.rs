@@ -21,7 +21,8 @@ pub struct Unknown(pub String);
 /// One poll of every source: the calls under way and, where it is counted, the calls ever begun.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Calls under way, all sources added up; one unknown makes the sum unknown.
+    /// Calls under way, all sources added up; one unknown makes the sum unknown,
+    /// and so do arrivals that are configured and could not be read.
     pub reading: Reading,
     /// The counter of calls begun (`arrivals`), where one is configured and could be read.
     /// Only its change between two polls means anything.

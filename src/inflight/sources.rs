@@ -32,12 +32,12 @@ pub(super) struct Measured {
 }
 
 /// The calls a source saw begin.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Arrivals {
     /// It does not count them.
     NotCounted,
-    /// It should, and could not.
-    Unknown,
+    /// It should, and could not, and why.
+    Unknown(Unknown),
     /// So many, ever.
     Counted(f64),
 }
@@ -98,8 +98,9 @@ async fn all<F: Future>(mut futures: Vec<Pin<Box<F>>>) -> Vec<F::Output> {
     outputs.into_iter().flatten().collect()
 }
 
-/// One unknown makes the sum unknown. Arrivals are the sum of those that are counted, if all of
-/// them are known.
+/// One unknown makes the sum unknown, and so does a counter of arrivals that could not be read:
+/// without it a gauge that misses short calls would be believed, and nobody would know.
+/// Arrivals are the sum of those that are counted, if all of them are known.
 fn sum(measured: Vec<Measured>) -> Sample {
     let mut count = 0u64;
     let mut unknown = Vec::new();
@@ -109,12 +110,13 @@ fn sum(measured: Vec<Measured>) -> Sample {
         arrivals: theirs,
     } in measured
     {
-        match reading {
-            Reading::Count(calls) => count = count.saturating_add(calls),
-            Reading::Unknown(Unknown(why)) => unknown.push(why),
+        match (reading, &theirs) {
+            (Reading::Unknown(Unknown(why)), _) => unknown.push(why),
+            (Reading::Count(_), Arrivals::Unknown(Unknown(why))) => unknown.push(format!("arrivals: {why}")),
+            (Reading::Count(calls), _) => count = count.saturating_add(calls),
         }
         arrivals = match (arrivals, theirs) {
-            (Arrivals::Unknown, _) | (_, Arrivals::Unknown) => Arrivals::Unknown,
+            (lost @ Arrivals::Unknown(_), _) | (_, lost @ Arrivals::Unknown(_)) => lost,
             (sum, Arrivals::NotCounted) => sum,
             (Arrivals::NotCounted, counted) => counted,
             (Arrivals::Counted(sum), Arrivals::Counted(more)) => Arrivals::Counted(sum + more),
@@ -128,7 +130,7 @@ fn sum(measured: Vec<Measured>) -> Sample {
         },
         arrivals: match arrivals {
             Arrivals::Counted(sum) => Some(sum),
-            Arrivals::NotCounted | Arrivals::Unknown => None,
+            Arrivals::NotCounted | Arrivals::Unknown(_) => None,
         },
     }
 }
@@ -145,13 +147,28 @@ mod tests {
     fn one_unknown_makes_the_sum_unknown() {
         let sample = sum(vec![
             measured(Reading::Count(0), Arrivals::Counted(1.0)),
-            measured(Reading::unknown("a"), Arrivals::Unknown),
+            measured(Reading::unknown("a"), Arrivals::Unknown(Unknown("a".into()))),
             measured(Reading::unknown("b"), Arrivals::NotCounted),
         ]);
         assert_eq!(
             sample,
             Sample {
                 reading: Reading::unknown("a; b"),
+                arrivals: None
+            }
+        );
+    }
+
+    #[test]
+    fn arrivals_that_cannot_be_read_make_the_sum_unknown() {
+        let sample = sum(vec![
+            measured(Reading::Count(0), Arrivals::Counted(1.0)),
+            measured(Reading::Count(0), Arrivals::Unknown(Unknown("why".into()))),
+        ]);
+        assert_eq!(
+            sample,
+            Sample {
+                reading: Reading::unknown("arrivals: why"),
                 arrivals: None
             }
         );

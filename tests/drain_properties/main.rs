@@ -6,6 +6,7 @@
 mod promises;
 mod schedule;
 mod shrink;
+mod spec;
 mod world;
 
 use std::collections::HashSet;

@@ -1,345 +1,13 @@
 //! What a drain promises, whatever happens: section by section what `docs/drain.md` says.
-//!
-//! The promises are written from the outside: they know the rules, what was said to the
-//! machine and what it did, and work out for themselves when what is due.
 
 use std::time::{Duration, Instant};
 
 use tidegate::drain::action::Action;
-use tidegate::drain::budget::{LONGEST, Waits};
-use tidegate::drain::event::{Event, Evidence, Measured, OnUnknown, Rules, Told};
-use tidegate::drain::machine::{Machine, NOTIFY_LIMIT};
-use tidegate::drain::quiet::{InFlight, Look};
+use tidegate::drain::event::{Event, Measured};
 use tidegate::drain::record::{Trigger, Verdict};
 use tidegate::drain::table::Phase;
 
-/// A promise that was not kept, and at what.
-#[derive(Clone, Debug)]
-pub struct Broken {
-    pub promise: &'static str,
-    pub moment: String,
-}
-
-/// The machine as it can be seen from outside.
-#[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    pub phase: Phase,
-    next_deadline: Option<Instant>,
-    deadline: Option<Instant>,
-    verdict: Option<Verdict>,
-}
-
-/// One event, and what came of it.
-#[derive(Debug)]
-pub struct Moment<'a> {
-    pub now: Instant,
-    pub event: Event,
-    pub before: Seen,
-    pub after: Seen,
-    pub actions: &'a [Action],
-}
-
-/// What was said and done before this moment, the event of this moment included.
-pub struct Spec {
-    rules: Rules,
-    t0: Option<Instant>,
-    deadline: Option<Instant>,
-    shortened: bool,
-    interrupts: u32,
-    hurried: bool,
-    evidence: Evidence,
-    shown: Option<Shown>,
-    /// The earliest and the latest moment at which NOT_SERVING became visible.
-    visible: Option<(Instant, Instant)>,
-    window_begun: Option<Instant>,
-    sights: Vec<Sight>,
-    watched_since: Option<Instant>,
-    look_under_way: bool,
-    stopped: Option<Stopped>,
-    gone: Option<Instant>,
-    exited: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Shown {
-    Serving,
-    NotServing,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Stopped {
-    at: Instant,
-    /// The signal came no later than the bound of the deadline of that time.
-    in_time: bool,
-}
-
-/// A look that was answered while in-flight was watched.
-#[derive(Clone, Copy, Debug)]
-struct Sight {
-    answered: Instant,
-    begun: Instant,
-    /// `None` is unknown.
-    calls: Option<u64>,
-    counter: Option<f64>,
-    arrival: bool,
-}
-
-fn later(moment: Instant, span: Duration) -> Instant {
-    moment + span.min(LONGEST)
-}
-
-impl Seen {
-    pub fn of(machine: &Machine) -> Self {
-        Self {
-            phase: machine.phase(),
-            next_deadline: machine.next_deadline(),
-            deadline: machine.deadline(),
-            verdict: machine.record().verdict,
-        }
-    }
-}
-
-impl Moment<'_> {
-    /// In words, with moments as time since `base`.
-    fn told_from(&self, base: Instant) -> String {
-        let at = |moment: Option<Instant>| moment.map(|moment| moment.duration_since(base));
-        let seen = |seen: &Seen| {
-            format!(
-                "{}, deadline {:?}, next {:?}, verdict {:?}",
-                seen.phase,
-                at(seen.deadline),
-                at(seen.next_deadline),
-                seen.verdict
-            )
-        };
-        format!(
-            "{:?}: {:?}\n  before: {}\n  after:  {}\n  did:    {:?}",
-            at(Some(self.now)),
-            self.event,
-            seen(&self.before),
-            seen(&self.after),
-            self.actions
-        )
-    }
-
-    fn did(&self, action: &Action) -> bool {
-        self.actions.contains(action)
-    }
-
-    fn times(&self, action: &Action) -> usize {
-        self.actions.iter().filter(|done| *done == action).count()
-    }
-
-    fn left(&self, phase: Phase) -> bool {
-        self.before.phase == phase && self.after.phase != phase
-    }
-}
-
-impl Spec {
-    pub fn new(rules: Rules) -> Self {
-        Self {
-            rules,
-            t0: None,
-            deadline: None,
-            shortened: false,
-            interrupts: 0,
-            hurried: false,
-            evidence: Evidence::default(),
-            shown: None,
-            visible: None,
-            window_begun: None,
-            sights: Vec::new(),
-            watched_since: None,
-            look_under_way: false,
-            stopped: None,
-            gone: None,
-            exited: false,
-        }
-    }
-
-    pub fn t0(&self) -> Option<Instant> {
-        self.t0
-    }
-
-    /// Takes in what is about to be said to the machine.
-    pub fn hear(&mut self, now: Instant, event: &Event, before: &Seen) {
-        match *event {
-            Event::Trigger(by) if before.phase != Phase::Over => self.hear_trigger(now, by, before.phase),
-            Event::Shorten(to) if self.t0.is_some() && before.phase != Phase::Over => {
-                self.shortened = true;
-                let to = if before.phase == Phase::Leftovers {
-                    Some(to)
-                } else {
-                    self.t0.map(|t0| to.max(t0))
-                };
-                self.deadline = self.deadline.min(to);
-            }
-            Event::Hurry => self.hurried |= self.t0.is_some(),
-            Event::Evidence(evidence) if before.phase >= Phase::Held => self.evidence = evidence,
-            Event::Resume if before.phase == Phase::Held => {
-                self.evidence = Evidence::default();
-                self.visible = None;
-            }
-            Event::Notified if matches!(before.phase, Phase::Held | Phase::Notify) => {
-                if let Some((earliest, latest)) = &mut self.visible {
-                    *earliest = (*earliest).max(now).min(*latest);
-                    *latest = (*latest).min(now);
-                }
-            }
-            Event::Look(look) => {
-                self.look_under_way = false;
-                if before.phase == Phase::InFlight {
-                    self.sights
-                        .push(Sight::new(now, look, &self.sights, self.rules.threshold));
-                }
-            }
-            Event::ChildGone if before.phase < Phase::Leftovers => self.gone = Some(now),
-            _ => {}
-        }
-    }
-
-    fn hear_trigger(&mut self, now: Instant, by: Trigger, phase: Phase) {
-        if self.t0.is_none() {
-            self.t0 = Some(now);
-            self.deadline = Some(later(now, self.rules.plan.budget.0));
-            self.hurried = phase == Phase::Starting || self.rules.plan.waits == Waits::Skipped;
-        }
-        if by == Trigger::Signal(2) {
-            self.interrupts += 1;
-            self.hurried |= self.interrupts >= 2;
-        }
-    }
-
-    /// Takes in what the machine did.
-    pub fn see(&mut self, moment: &Moment) {
-        let now = moment.now;
-        for action in moment.actions {
-            match action {
-                Action::ShowServing => self.shown = Some(Shown::Serving),
-                Action::ShowNotServing => {
-                    if self.shown != Some(Shown::NotServing) {
-                        self.visible = Some((now, later(now, NOTIFY_LIMIT)));
-                    }
-                    self.shown = Some(Shown::NotServing);
-                }
-                Action::Look => self.look_under_way = true,
-                Action::StopChild => {
-                    self.stopped = Some(Stopped {
-                        at: now,
-                        in_time: Some(now) <= self.stop_at(),
-                    });
-                }
-                Action::Exit => self.exited = true,
-                _ => {}
-            }
-        }
-        if moment.after.phase == Phase::Propagation && self.window_begun.is_none() {
-            self.window_begun = match moment.before.phase {
-                Phase::Held => self.visible.map(|(_, latest)| latest),
-                _ => Some(now),
-            };
-        }
-        if moment.after.phase == Phase::InFlight && self.watched_since.is_none() {
-            self.watched_since = Some(now);
-        }
-    }
-
-    fn before_deadline(&self, span: Duration) -> Option<Instant> {
-        let at = self.deadline?.checked_sub(span)?;
-        Some(at.max(self.t0?))
-    }
-
-    /// D − killWait.
-    fn kill_at(&self) -> Option<Instant> {
-        self.before_deadline(self.rules.plan.kill_wait)
-    }
-
-    /// D − killWait − stopTimeout.
-    fn stop_at(&self) -> Option<Instant> {
-        let plan = &self.rules.plan;
-        self.before_deadline(plan.kill_wait.saturating_add(plan.stop_timeout))
-    }
-
-    fn at_the_bound(&self, now: Instant) -> bool {
-        self.stop_at().is_some_and(|bound| now >= bound)
-    }
-
-    fn everyone_is_told(&self) -> bool {
-        let Evidence { audience, hooks } = self.evidence;
-        audience != Told::NotAll && hooks != Told::NotAll && (audience == Told::All || hooks == Told::All)
-    }
-
-    /// Whether the looks prove a whole quiet period: an unbroken run of looks from one
-    /// answered to one begun a period later.
-    fn quiet_is_proven(&self) -> bool {
-        let Some(last) = self.sights.last() else {
-            return false;
-        };
-        let quiet = self.rules.plan.quiet;
-        let Some(first) = self.start_of_quiet() else {
-            return false;
-        };
-        let alone = std::ptr::eq(first, last);
-        match alone {
-            true => quiet.is_zero() && !last.arrival,
-            false => !last.arrival && last.begun >= later(first.answered, quiet),
-        }
-    }
-
-    /// The first look of the unbroken run of quiet ones that the last look ends.
-    fn start_of_quiet(&self) -> Option<&Sight> {
-        let mut first = None;
-        for sight in self.sights.iter().rev() {
-            if sight.calls.is_none_or(|calls| calls > self.rules.threshold) {
-                break;
-            }
-            first = Some(sight);
-            if sight.arrival {
-                break;
-            }
-        }
-        first
-    }
-
-    /// Whether in-flight has been unknown for as long as it is waited for.
-    fn patience_is_over(&self, now: Instant) -> bool {
-        let OnUnknown::ProceedAfter(patience) = self.rules.on_unknown else {
-            return false;
-        };
-        if self.sights.last().is_none_or(|last| last.calls.is_some()) {
-            return false;
-        }
-        let unknown = self
-            .sights
-            .iter()
-            .rev()
-            .take_while(|sight| sight.calls.is_none())
-            .count();
-        let since = match unknown == self.sights.len() {
-            true => self.watched_since,
-            false => Some(self.sights[self.sights.len() - unknown].answered),
-        };
-        since.is_some_and(|since| now >= later(since, patience))
-    }
-}
-
-impl Sight {
-    fn new(answered: Instant, look: Look, before: &[Sight], threshold: u64) -> Self {
-        let known = before.iter().rev().find_map(|sight| sight.counter);
-        let lost = known.is_some() && look.arrivals.is_none();
-        let calls = match look.in_flight {
-            InFlight::Count(calls) if calls > threshold || !lost => Some(calls),
-            _ => None,
-        };
-        Self {
-            answered,
-            begun: look.begun,
-            calls,
-            counter: look.arrivals,
-            arrival: known.is_some() && look.arrivals.is_some() && known != look.arrivals,
-        }
-    }
-}
+use crate::spec::{Broken, Moment, Shown, Spec, later};
 
 /// Checks every promise at one moment.
 pub fn keep(spec: &Spec, moment: &Moment, base: Instant) -> Result<(), Broken> {
@@ -379,6 +47,7 @@ const PROMISES: &[(&str, Promise)] = promises![
     the_stop_signal_is_not_sent_while_calls_are_under_way_or_unknown,
     proceed_after_ends_the_wait_for_the_unknown,
     the_stop_signal_comes_by_its_bound,
+    a_hurried_stop_waits_for_nothing,
     the_stop_signal_is_sent_at_most_once,
     sigkill_comes_only_after_the_stop_signal,
     sigkill_leaves_the_child_its_stop_timeout,
@@ -388,6 +57,7 @@ const PROMISES: &[(&str, Promise)] = promises![
     leftovers_are_asked_before_they_are_killed,
     leftovers_are_left_their_kill_wait,
     leftovers_are_not_waited_for_longer_than_twice_kill_wait,
+    what_outlives_the_run_has_sigkill,
     the_last_process_ends_the_run,
     phases_go_forward_but_for_a_hold_undone,
     a_verdict_is_never_taken_back,
@@ -555,6 +225,14 @@ fn the_stop_signal_comes_by_its_bound(spec: &Spec, moment: &Moment) -> bool {
     !waiting || !spec.at_the_bound(moment.now)
 }
 
+fn a_hurried_stop_waits_for_nothing(spec: &Spec, moment: &Moment) -> bool {
+    let waiting = matches!(
+        moment.after.phase,
+        Phase::Notify | Phase::Propagation | Phase::InFlight
+    );
+    !waiting || !spec.hurried
+}
+
 fn the_stop_signal_is_sent_at_most_once(spec: &Spec, moment: &Moment) -> bool {
     usize::from(spec.stopped.is_some()) + moment.times(&Action::StopChild) <= 1
 }
@@ -616,6 +294,12 @@ fn leftovers_are_not_waited_for_longer_than_twice_kill_wait(spec: &Spec, moment:
             let begun = spec.gone.map_or(moment.now, |gone| gone.max(moment.now));
             next <= later(begun, wait) && spec.deadline.is_none_or(|deadline| next <= deadline)
         })
+}
+
+fn what_outlives_the_run_has_sigkill(spec: &Spec, moment: &Moment) -> bool {
+    let ended = moment.before.phase != Phase::Over && moment.after.phase == Phase::Over;
+    let told = spec.leftovers_killed || moment.did(&Action::KillLeftovers);
+    !ended || told || moment.event == Event::AllGone
 }
 
 fn the_last_process_ends_the_run(_: &Spec, moment: &Moment) -> bool {

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::promises::Broken;
 use crate::schedule::{Schedule, Wait};
+use crate::spec::Broken;
 use crate::world::World;
 
 /// Leaves out and simplifies what can be while the schedule still fails.

@@ -11,8 +11,9 @@ use tidegate::drain::quiet::{InFlight, Look};
 use tidegate::drain::record::{Transition, Trigger, Verdict};
 use tidegate::drain::table::{Kind, Phase};
 
-use crate::promises::{Broken, Moment, Seen, Spec, keep};
+use crate::promises::keep;
 use crate::schedule::{Counter, End, Leftovers, Schedule, Step, Ticks, Wait, What};
+use crate::spec::{Broken, Moment, Seen, Spec};
 
 /// More ticks than any run needs from its trigger to its end.
 const ENOUGH_TICKS: u32 = 20_000;

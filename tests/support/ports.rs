@@ -7,19 +7,21 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A loopback address that nothing listens on.
 ///
-/// It is below the kernel's ephemeral range (from 32768, `ip_local_port_range`), so no outgoing connection takes
-/// it between here and its use; tests of one process count up, and processes begin in different places.
+/// All of 127/8 is this machine (RFC 1122, 3.2.1.3), so each test process has an address of its own, made from
+/// its pid, and two of them never meet on a port. The ports lie below the ephemeral range (from 32768,
+/// `ip_local_port_range`), so that no outgoing connection takes one between here and its use.
 pub fn free() -> SocketAddr {
     const FIRST: u32 = 12_000;
     const COUNT: u32 = 20_000;
-    let start = std::process::id().wrapping_mul(61);
+    // A pid has at most 22 bits.
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    let host = Ipv4Addr::new(127, 64 | high, middle, low);
     for _ in 0..COUNT {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = (FIRST + start.wrapping_add(step) % COUNT) as u16;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let port = (FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT) as u16;
+        let address = SocketAddr::from((host, port));
         if TcpListener::bind(address).is_ok() {
             return address;
         }
     }
-    panic!("no free port between {FIRST} and {}", FIRST + COUNT);
+    panic!("no free port on {host} between {FIRST} and {}", FIRST + COUNT);
 }

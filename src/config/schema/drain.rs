@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::de::MapAccess;
 
+use crate::drain::machine::OnUnknown;
+
 use super::super::entry::{Entry, Form, Key, Refusal, Scalar};
 use super::super::reading::At;
 use super::super::section::{Shape, required, section};
@@ -83,6 +85,13 @@ impl Entry for Propagation {
         self.0.holds(steps)
     }
 
+    fn find(rest: &str, path: &mut String) -> Option<Form> {
+        match rest {
+            "" => Some(Form::Scalar),
+            _ => Range::find(rest, path),
+        }
+    }
+
     fn list(path: &str, keys: &mut Vec<Key>) {
         keys.push(Key {
             path: path.to_owned(),
@@ -90,15 +99,6 @@ impl Entry for Propagation {
         });
         Range::list(path, keys);
     }
-}
-
-/// `drain.onUnknown`: `wait`, or `{proceedAfter: 10s}`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum OnUnknown {
-    /// Unknown is waited out, up to the deadline.
-    Wait,
-    /// Unknown for so long without a break ends the wait.
-    ProceedAfter(Duration),
 }
 
 section! {
@@ -115,6 +115,7 @@ impl Shape for Proceed {
     }
 }
 
+/// `drain.onUnknown`: `wait`, or `{proceedAfter: 10s}`.
 impl Entry for OnUnknown {
     const EXPECTS: &'static str = "wait, or {proceedAfter: 10s}";
 
@@ -141,6 +142,13 @@ impl Entry for OnUnknown {
             }
         });
         Ok(())
+    }
+
+    fn find(rest: &str, path: &mut String) -> Option<Form> {
+        match rest {
+            "" => Some(Form::Scalar),
+            _ => Proceed::find(rest, path),
+        }
     }
 
     fn list(path: &str, keys: &mut Vec<Key>) {

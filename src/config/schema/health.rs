@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::health::{Listen, Place, Recovery};
+use crate::inflight::http::Endpoint;
+
 use super::super::entry::Refusal;
-use super::super::listen::{Address, Listen};
-use super::super::scalars::choice;
+use super::super::scalars::words;
 use super::super::section::{Shape, exactly_one, required, section};
-use super::super::url::HttpUrl;
 use super::Exec;
 
 section! {
@@ -32,7 +33,7 @@ section! {
     /// `health.app`
     App {
         /// Where the app's gRPC health is.
-        grpc: Address = "grpc",
+        grpc: Place = "grpc",
         /// So long the last state holds without a connection.
         hold_on_disconnect: Duration = "holdOnDisconnect",
     }
@@ -44,11 +45,11 @@ section! {
         /// What `/readyz` calls it.
         name: String = "name",
         /// A connection can be made.
-        tcp: Address = "tcp",
+        tcp: Place = "tcp",
         /// A GET answers 2xx.
-        http: HttpUrl = "http",
+        http: Endpoint = "http",
         /// gRPC health says SERVING.
-        grpc: Address = "grpc",
+        grpc: Place = "grpc",
         /// A program ends with 0.
         exec: Exec = "exec",
         /// From the begin of one to the begin of the next.
@@ -60,15 +61,10 @@ section! {
     }
 }
 
-choice! {
-    /// How NOT_SERVING ends.
-    Recovery, "automatic or manual" {
-        /// When what caused it is over.
-        Automatic = "automatic",
-        /// When someone says so.
-        Manual = "manual",
-    }
-}
+words! { Recovery, "automatic or manual" {
+    Automatic = "automatic",
+    Manual = "manual",
+} }
 
 section! {
     /// `health.tls`

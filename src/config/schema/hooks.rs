@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use crate::child::Signal;
+use crate::inflight::http::Endpoint;
+
 use super::super::entry::Refusal;
 use super::super::scalars::{Headers, choice};
 use super::super::section::{Shape, exactly_one, required, section};
-use super::super::signal::Signal;
-use super::super::url::HttpUrl;
 use super::Exec;
 
 section! {
@@ -41,7 +42,7 @@ section! {
     /// `consul`
     Consul {
         /// The agent.
-        address: HttpUrl = "address",
+        address: Endpoint = "address",
         /// The service's id there.
         service_id: String = "serviceId",
         /// How it is taken out.
@@ -63,7 +64,7 @@ section! {
     /// `eureka`
     Eureka {
         /// The registry, with its path.
-        address: HttpUrl = "address",
+        address: Endpoint = "address",
         /// The app's name there.
         app: String = "app",
         /// The instance's id there.
@@ -75,7 +76,7 @@ section! {
     /// `nacos`
     Nacos {
         /// The registry.
-        address: HttpUrl = "address",
+        address: Endpoint = "address",
         /// The service's name there.
         service_name: String = "serviceName",
         /// The instance's address there.
@@ -91,7 +92,7 @@ section! {
         /// GET, PUT, POST, DELETE, …
         method: String = "method",
         /// What is called.
-        url: HttpUrl = "url",
+        url: Endpoint = "url",
         /// Headers, by name.
         headers: Headers = "headers",
         /// The body sent.

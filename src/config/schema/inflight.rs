@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::inflight::Absent;
+use crate::inflight::http::Endpoint;
+use crate::inflight::query::Query;
+
 use super::super::entry::Refusal;
-use super::super::scalars::choice;
+use super::super::scalars::{choice, words};
 use super::super::section::{Shape, exactly_one, required, section};
-use super::super::url::HttpUrl;
 
 section! {
     /// One source: exactly one of its keys is written.
@@ -43,13 +46,13 @@ section! {
     /// `prometheus`
     Prometheus {
         /// Where the page is.
-        url: HttpUrl = "url",
+        url: Endpoint = "url",
         /// The calls under way, out of the page.
-        query: String = "query",
+        query: Query = "query",
         /// What a series that is not there means.
         absent: Absent = "absent",
         /// The calls ever begun, out of the same page.
-        arrivals: String = "arrivals",
+        arrivals: Query = "arrivals",
     }
 }
 
@@ -60,21 +63,16 @@ impl Shape for Prometheus {
     }
 }
 
-choice! {
-    /// What a series that is not there means.
-    Absent, "zero or unknown" {
-        /// Nothing was counted yet: 0.
-        Zero = "zero",
-        /// It cannot be known.
-        Unknown = "unknown",
-    }
-}
+words! { Absent, "zero or unknown" {
+    Zero = "zero",
+    Unknown = "unknown",
+} }
 
 section! {
     /// `json`
     Json {
         /// Where the document is.
-        url: HttpUrl = "url",
+        url: Endpoint = "url",
         /// A JSONPath to the number.
         path: String = "path",
     }
@@ -142,7 +140,7 @@ section! {
         /// Whose page it is.
         name: PresetName = "name",
         /// Where it is.
-        url: HttpUrl = "url",
+        url: Endpoint = "url",
     }
 }
 

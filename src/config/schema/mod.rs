@@ -12,16 +12,18 @@ mod inflight;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::health::Listen;
+use crate::telemetry::log::{Format, Verbosity};
+
 use super::entry::{Entry, Key, Refusal, Scalar};
-use super::listen::Listen;
-use super::scalars::{Percent, WholeSeconds, choice};
+use super::scalars::{Percent, WholeSeconds, words};
 use super::section::{Shape, section};
 use super::signal::StopSignal;
 
-pub use drain::{Drain, OnUnknown, Propagation, Range};
-pub use health::{App, Check, Health, Recovery, Tls};
+pub use drain::{Drain, Propagation, Range};
+pub use health::{App, Check, Health, Tls};
 pub use hooks::{Consul, ConsulMode, Eureka, Hook, Hooks, HttpHook, Nacos};
-pub use inflight::{Absent, Exec, FileSource, Json, Preset, PresetName, Prometheus, Source, Tcp};
+pub use inflight::{Exec, FileSource, Json, Preset, PresetName, Prometheus, Source, Tcp};
 
 section! {
     /// The whole config.
@@ -89,7 +91,7 @@ section! {
     /// `telemetry`: logs and the termination message.
     Telemetry {
         /// How the log is written.
-        log_format: LogFormat = "logFormat",
+        log_format: Format = "logFormat",
         /// How much the log says.
         verbosity: Verbosity = "verbosity",
         /// The file the kubelet reads the container's last words from.
@@ -103,27 +105,16 @@ impl Shape for Lifecycle {}
 impl Shape for Admin {}
 impl Shape for Telemetry {}
 
-choice! {
-    /// How the log is written.
-    LogFormat, "text or json" {
-        /// For people.
-        Text = "text",
-        /// For machines: an object a line.
-        Json = "json",
-    }
-}
+words! { Format, "text or json" {
+    Text = "text",
+    Json = "json",
+} }
 
-choice! {
-    /// How much the log says.
-    Verbosity, "quiet, normal or verbose" {
-        /// Warnings and errors.
-        Quiet = "quiet",
-        /// The story of the drain.
-        Normal = "normal",
-        /// Every poll and every call.
-        Verbose = "verbose",
-    }
-}
+words! { Verbosity, "quiet, normal or verbose" {
+    Quiet = "quiet",
+    Normal = "normal",
+    Verbose = "verbose",
+} }
 
 /// `admin.socket`
 #[derive(Clone, Debug, PartialEq, Eq)]

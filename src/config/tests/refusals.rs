@@ -176,6 +176,22 @@ fn wrong_values_name_key_and_mend() {
             ":1: inflight[0].prometheus: query is missing",
         ),
         (
+            "inflight: [{prometheus: {url: 'http://h/', query: ''}}]",
+            ":1: inflight[0].prometheus.query: empty; write what to read, like sum(calls_in_flight)",
+        ),
+        (
+            "inflight: [{prometheus: {url: 'http://h/', query: 5}}]",
+            ":1: inflight[0].prometheus.query: expected a query like sum(calls_in_flight), found the number 5",
+        ),
+        (
+            "inflight:\n- prometheus:\n    url: http://h/\n    query: sum(rate(x[1m]))",
+            ":4: inflight[0].prometheus.query: column 5: `rate()` inside `sum()` is not supported; supported are selectors with = != =~ !~, sum() min() max() count() avg() of a selector, + - * /, numbers and parentheses",
+        ),
+        (
+            "inflight: [{prometheus: {url: 'http://h/', query: x, arrivals: a b}}]",
+            ":1: inflight[0].prometheus.arrivals: column 3: an operator is expected before `b`; supported are selectors with = != =~ !~, sum() min() max() count() avg() of a selector, + - * /, numbers and parentheses",
+        ),
+        (
             "inflight: [{prometheus: {url: 'http://h/', query: x}, file: {path: /x}}]",
             ":1: inflight[0]: prometheus and file in one item; write an item for each",
         ),
@@ -200,6 +216,10 @@ fn bad_yaml_is_told_on_one_line() {
         (
             "drain: {quiet: 1s}\n\tchild: {}",
             ":2: not valid YAML: found character that cannot start any token at line 2 column 1, while scanning for the next token",
+        ),
+        (
+            "drain: {propagation: 5s\nchild: [\n",
+            ":2: not valid YAML: did not find expected ',' or '}' at line 2 column 6, while parsing a flow mapping at line 1 column 8",
         ),
         (
             "drain: {quiet: 1s}\n---\nchild: {}",
@@ -307,6 +327,12 @@ fn each_layer_is_named() {
         (
             given().flag("margin", "120%"),
             "--margin: expected a percentage, 0 to 99, found \"120%\"",
+        ),
+        (
+            given()
+                .flag("inflight-url", "http://h/")
+                .variable("TIDEGATE_INFLIGHT_QUERY", "a b"),
+            "TIDEGATE_INFLIGHT_QUERY: column 3: an operator is expected before `b`; supported are selectors with = != =~ !~, sum() min() max() count() avg() of a selector, + - * /, numbers and parentheses",
         ),
         (
             given().flag("inflight-url", "https://u:secret@h/"),
@@ -441,10 +467,6 @@ fn rules_between_keys_name_the_keys_and_where_they_were_written() {
             "health: {services: [liveness]}",
             ": health.services: liveness is tidegate's own name, for liveness probes; choose another",
         ),
-        (
-            "inflight: [{prometheus: {url: 'http://h/', query: ''}}]",
-            ": inflight[0].prometheus.query: empty; write what to read, like sum(calls_in_flight)",
-        ),
     ]);
     let many: Vec<String> = (0..101).map(|index| format!("s{index}")).collect();
     refuse(&[(
@@ -470,15 +492,6 @@ fn what_this_version_does_not_do_is_refused_never_ignored() {
             "inflight[].preset",
             "inflight: [{preset: {name: envoy, url: 'http://h/'}}]",
         ),
-        (
-            "health.app",
-            "health: {app: {grpc: '127.0.0.1:50051', holdOnDisconnect: 30s}}",
-        ),
-        (
-            "health.checks",
-            "health: {checks: [{name: db, tcp: '127.0.0.1:5432', interval: 5s, timeout: 1s, failures: 3}]}",
-        ),
-        ("health.recovery", "health: {recovery: manual}"),
         ("health.tls", "health: {tls: {cert: /c, key: /k}}"),
         (
             "hooks.onDrain",
@@ -528,10 +541,51 @@ fn what_this_version_does_not_do_is_refused_never_ignored() {
 }
 
 #[test]
+fn checks_and_the_app_have_rules_of_their_own() {
+    let check = |rest: &str| format!("health: {{checks: [{{name: db, tcp: 'db:1', {rest}}}]}}");
+    let many = (0..101).map(|number| format!("{{name: c{number}, tcp: 'h:1'}}"));
+    let many = format!("health: {{checks: [{}]}}", many.collect::<Vec<_>>().join(", "));
+    for (yaml, why) in [
+        (
+            check("interval: 99ms"),
+            "checks[0].interval: 99ms is too short; write 100ms or more",
+        ),
+        (
+            check("timeout: 0s"),
+            "checks[0].timeout: 0s is too short; write 1ms or more",
+        ),
+        (
+            check("failures: 0"),
+            "checks[0].failures: 0 in a row is no number of failures; write 1 or more",
+        ),
+        (many, "checks: 101 checks, and 100 are the most"),
+        (
+            "health: {checks: [{name: a, tcp: 'h:1'}, {name: a, tcp: 'h:2'}]}".to_owned(),
+            "checks: \"a\" twice; keep one",
+        ),
+        (
+            "health: {checks: [{name: \" \", tcp: 'h:1'}]}".to_owned(),
+            "checks[0].name: \" \" is no name; write a word or two, like db",
+        ),
+        (
+            "health: {app: {holdOnDisconnect: 1s}}".to_owned(),
+            "app.holdOnDisconnect: names no address to follow; write health.app.grpc beside it",
+        ),
+        (
+            "health: {listen: ':50051', app: {grpc: 'localhost:50051'}}".to_owned(),
+            "app.grpc: this is where tidegate itself answers (health.listen); name the app's own port",
+        ),
+    ] {
+        refuse(&[(&yaml, &format!(": health.{why}"))]);
+    }
+}
+
+#[test]
 fn no_refusal_shows_a_password() {
     for yaml in [
         "inflight: [{prometheus: {url: 'https://u:secret@h/', query: x}}]",
         "inflight: [{prometheus: {url: 'http://u:secret@h:0/', query: x}}]",
+        "inflight: [{prometheus: {url: 'https://h/?token=secret', query: x}}]",
         "inflight: [{prometheus: {url: 'u:secret@h', query: x}}]",
         "hooks: {onDrain: [{http: {url: 'http://h/', headers: {a: \"secret\\n\"}}}]}",
     ] {

@@ -4,38 +4,28 @@ use std::future::poll_fn;
 use std::pin::pin;
 
 use http_body_util::Empty;
+use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONNECTION, HOST, HeaderValue, USER_AGENT};
-use hyper::{Request, Uri};
 use hyper_util::rt::TokioIo;
 
 use super::failure::Failure;
-use crate::health::dial::{Dialler, Place};
+use crate::health::dial::Dialler;
+use crate::inflight::http::Endpoint;
 
 /// The most an answer's headers may take, in bytes.
 const MAX_HEADERS: usize = 64 * 1024;
 
-/// What an HTTP probe gets.
-#[derive(Clone, Debug)]
-pub struct HttpTarget {
-    /// Where it is dialled.
-    pub place: Place,
-    /// Path and query.
-    pub target: Uri,
-    /// Basic authorization (RFC 7617), from the URL's user and password; marked as a secret.
-    pub authorization: Option<HeaderValue>,
-}
-
-/// Gets `target` on a connection of its own, as the kubelet does: the answer is then that of whoever
+/// Gets `endpoint` on a connection of its own, as the kubelet does: the answer is then that of whoever
 /// takes new connections. Redirects are not followed, and the body is not read.
-pub(super) async fn probe(dialler: &mut Dialler, target: &HttpTarget) -> Result<(), Failure> {
+pub(super) async fn probe(dialler: &mut Dialler, endpoint: &Endpoint) -> Result<(), Failure> {
     let line = dialler.dial().await?;
     let (mut sender, connection) = http1::Builder::new()
         .max_buf_size(MAX_HEADERS)
         .handshake(TokioIo::new(line))
         .await?;
-    let mut answer = pin!(sender.send_request(request(target)));
+    let mut answer = pin!(sender.send_request(request(endpoint)));
     let mut connection = pin!(connection);
     let mut is_open = true;
     // Both move together; the connection may end before its answer was taken.
@@ -53,20 +43,18 @@ pub(super) async fn probe(dialler: &mut Dialler, target: &HttpTarget) -> Result<
     }
 }
 
-fn request(target: &HttpTarget) -> Request<Empty<Bytes>> {
+fn request(endpoint: &Endpoint) -> Request<Empty<Bytes>> {
     let mut request = Request::new(Empty::new());
-    *request.uri_mut() = target.target.clone();
+    *request.uri_mut() = endpoint.target().clone();
     let headers = request.headers_mut();
-    if let Ok(authority) = HeaderValue::from_str(&target.place.authority()) {
-        headers.insert(HOST, authority);
-    }
+    headers.insert(HOST, endpoint.authority().clone());
     headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));
     headers.insert(
         USER_AGENT,
         HeaderValue::from_static(concat!("tidegate/", env!("CARGO_PKG_VERSION"))),
     );
-    if let Some(authorization) = &target.authorization {
+    if let Some(authorization) = endpoint.authorization() {
         headers.insert(AUTHORIZATION, authorization.clone());
     }
     request

@@ -21,9 +21,9 @@ use std::time::Duration;
 
 use super::dial::Place;
 use crate::child::Command;
+use crate::inflight::http::Endpoint;
 
 pub(super) use checker::{check, unspoken};
-pub use http::HttpTarget;
 
 /// An item of `health.checks`.
 #[derive(Clone, Debug)]
@@ -47,7 +47,7 @@ pub enum Target {
     /// A connection can be made.
     Tcp(Place),
     /// A GET answers 2xx.
-    Http(HttpTarget),
+    Http(Endpoint),
     /// `grpc.health.v1` Check of the empty name says SERVING.
     Grpc(Place),
     /// The program ends with 0.

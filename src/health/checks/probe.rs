@@ -7,10 +7,11 @@ use crate::health::channel;
 use crate::health::dial::{Dialler, Place};
 use crate::health::wire::HealthCheckRequest;
 use crate::health::wire::health_check_response::ServingStatus;
+use crate::inflight::http::Endpoint;
 
 use super::exec::Exec;
 use super::failure::Failure;
-use super::http::{self, HttpTarget};
+use super::http;
 use super::{Check, Target};
 
 /// What probes one target.
@@ -23,7 +24,7 @@ pub(super) struct Probe {
 #[derive(Debug)]
 enum Kind {
     Tcp(Dialler),
-    Http(Dialler, HttpTarget),
+    Http(Dialler, Endpoint),
     Grpc(Dialler),
     Exec(Exec),
 }
@@ -33,7 +34,11 @@ impl Probe {
         let dialler = |place: &Place| Dialler::new(place.clone());
         let kind = match &check.target {
             Target::Tcp(place) => Kind::Tcp(dialler(place)),
-            Target::Http(target) => Kind::Http(dialler(&target.place), target.clone()),
+            Target::Http(endpoint) => {
+                let (host, port) = endpoint.host_and_port();
+                let host = host.to_owned();
+                Kind::Http(dialler(&Place::Tcp { host, port }), endpoint.clone())
+            }
             Target::Grpc(place) => Kind::Grpc(dialler(place)),
             Target::Exec(command) => Kind::Exec(Exec::new(command.clone(), spawner)),
         };
@@ -59,7 +64,7 @@ impl Kind {
                 dialler.dial().await?;
                 Ok(())
             }
-            Self::Http(dialler, target) => http::probe(dialler, target).await,
+            Self::Http(dialler, endpoint) => http::probe(dialler, endpoint).await,
             Self::Grpc(dialler) => grpc(dialler).await,
             Self::Exec(exec) => exec.probe().await,
         }

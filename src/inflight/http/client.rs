@@ -261,6 +261,8 @@ async fn read_body(
         }
         *stage = Stage::Reading(length);
         sink(&data);
+        // A body that is always ready would keep the one thread from its timers and signals.
+        tokio::task::yield_now().await;
     }
     Ok(())
 }

@@ -8,6 +8,8 @@ use hyper::Uri;
 use hyper::header::HeaderValue;
 use thiserror::Error;
 
+use super::place::{PlaceError, host_and_port, is_host};
+
 /// An address to poll. Shown, it has neither userinfo nor query string, which may hold secrets.
 #[derive(Clone)]
 pub struct Endpoint {
@@ -30,60 +32,103 @@ pub(super) enum Host {
     Name(String),
 }
 
-/// A URL that cannot be polled.
+/// A URL that cannot be polled. Its text is one line and shows neither userinfo nor query string.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum UrlError {
-    /// Not a URL.
-    #[error("`{0}` is not a URL; write it like http://127.0.0.1:9090/metrics")]
-    NotAUrl(String),
-    /// Neither http nor understood.
-    #[error("the scheme `{0}` is not supported; metrics are read inside the pod, over http://")]
-    Scheme(String),
-    /// A port that is no port.
-    #[error("the port of `{0}` is not between 1 and 65535")]
-    Port(String),
+#[error("{shown:?} {problem}")]
+pub struct UrlError {
+    shown: String,
+    problem: UrlProblem,
+}
+
+/// What is wrong with a URL: a clause that follows it, with the mend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum UrlProblem {
+    /// No scheme.
+    #[error("is no URL; write it like http://127.0.0.1:9090/metrics")]
+    NotAUrl,
+    /// `https://`
+    #[error("is https, and only plain http is spoken; name a plain port on this pod")]
+    Https,
+    /// Another scheme.
+    #[error("is no http URL; write it like http://127.0.0.1:9090/metrics")]
+    Scheme,
+    /// The host or the port.
+    #[error("{0}; write it like http://127.0.0.1:9090/metrics")]
+    Place(#[from] PlaceError),
+    /// A letter in the path or the query, RFC 3986, 3.3 and 3.4.
+    #[error("has a letter that a URL cannot hold; write it as %XX")]
+    Letter,
+    /// A letter in the userinfo, RFC 3986, 3.2.1.
+    #[error("has a letter in its user or password that a URL cannot hold; write it as %XX")]
+    UserinfoLetter,
 }
 
 impl Endpoint {
-    /// Reads a URL. The port defaults to 80, the path to `/`; a fragment is dropped; userinfo
-    /// becomes Basic authorization (RFC 7617).
+    /// Reads `http://[user:password@]host[:port][/path][?query]`. The port defaults to 80, the path
+    /// to `/`; a fragment is dropped; userinfo becomes Basic authorization (RFC 7617).
     ///
     /// # Errors
     ///
-    /// Anything that is not an `http://` URL with a host. The error does not show userinfo.
+    /// Another scheme, no host, a bad port, and letters a URL cannot hold.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
-        let bare = url.split('#').next().unwrap_or_default();
-        let not_a_url = || UrlError::NotAUrl(without_userinfo(url));
-        let uri: Uri = bare.parse().map_err(|_| not_a_url())?;
-        match uri.scheme_str() {
-            Some("http") => {}
-            Some(other) => return Err(UrlError::Scheme(other.to_owned())),
-            None => return Err(not_a_url()),
+        Self::take_apart(url).map_err(|problem| UrlError {
+            shown: without_secrets(url),
+            problem,
+        })
+    }
+
+    fn take_apart(url: &str) -> Result<Self, UrlProblem> {
+        let (scheme, rest) = url.split_once("://").ok_or(UrlProblem::NotAUrl)?;
+        if scheme.eq_ignore_ascii_case("https") {
+            return Err(UrlProblem::Https);
         }
-        let authority = uri.authority().ok_or_else(not_a_url)?;
-        let (userinfo, place) = match authority.as_str().rsplit_once('@') {
+        if !scheme.eq_ignore_ascii_case("http") {
+            return Err(UrlProblem::Scheme);
+        }
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+        let (userinfo, place) = match authority.rsplit_once('@') {
             Some((userinfo, place)) => (Some(userinfo), place),
-            None => (None, authority.as_str()),
+            None => (None, authority),
         };
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(not_a_url)?;
-        // http's own port_u16 gives none for `:0x` and `:99999` alike, which must not become 80.
-        let port = match place.strip_prefix(host).unwrap_or_default() {
-            "" | ":" => 80,
-            port => port[1..]
-                .parse()
-                .ok()
-                .filter(|&port| port != 0)
-                .ok_or(UrlError::Port(place.to_owned()))?,
+        let has_port = place.contains(':') && !place.ends_with(']');
+        let (host, port) = if has_port {
+            host_and_port(place)?
+        } else {
+            (place, 80)
         };
-        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        if !is_host(host) {
+            return Err(PlaceError::NoHost.into());
+        }
+        if !userinfo
+            .unwrap_or_default()
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic())
+        {
+            return Err(UrlProblem::UserinfoLetter);
+        }
+        if !target.bytes().all(is_of_a_target) {
+            return Err(UrlProblem::Letter);
+        }
+        let slash = if target.starts_with('/') { "" } else { "/" };
+        let target = format!("{slash}{target}");
+        let path = target.split('?').next().unwrap_or_default();
         Ok(Self {
             host: Host::of(host),
             port,
-            authority: HeaderValue::from_str(place).map_err(|_| not_a_url())?,
-            target: target.parse().map_err(|_| not_a_url())?,
+            authority: HeaderValue::from_str(place).map_err(|_| PlaceError::NoHost)?,
+            shown: format!("http://{place}{path}"),
+            target: target.parse().map_err(|_| UrlProblem::Letter)?,
             authorization: userinfo.map(basic),
-            shown: format!("http://{place}{}", uri.path()),
         })
+    }
+
+    /// The host as it was written, and the port.
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        // Checked when it was taken apart.
+        let place = self.authority.to_str().unwrap_or_default();
+        let host = host_and_port(place).map_or(place, |(host, _)| host);
+        (host, self.port)
     }
 
     pub(super) fn host(&self) -> &Host {
@@ -94,15 +139,15 @@ impl Endpoint {
         self.port
     }
 
-    pub(super) fn authority(&self) -> &HeaderValue {
+    pub(crate) fn authority(&self) -> &HeaderValue {
         &self.authority
     }
 
-    pub(super) fn target(&self) -> &Uri {
+    pub(crate) fn target(&self) -> &Uri {
         &self.target
     }
 
-    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
     }
 }
@@ -146,11 +191,33 @@ impl Host {
     }
 }
 
-fn without_userinfo(url: &str) -> String {
-    match url.rsplit_once('@') {
-        Some((_, place)) => format!("…@{place}"),
+/// Whether a path or a query may hold this byte; every other is written as `%XX`.
+fn is_of_a_target(byte: u8) -> bool {
+    byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)
+}
+
+/// `url` without what stands before its last `@`, where a password may be whatever else is wrong
+/// with it, without its query string, and not endless.
+fn without_secrets(url: &str) -> String {
+    const MOST: usize = 60;
+    let shown = match url.rsplit_once('@') {
         None => url.to_owned(),
-    }
+        Some((before, after)) => {
+            let scheme = before.find("://").map_or("", |end| &before[..end + 3]);
+            format!("{scheme}***@{after}")
+        }
+    };
+    let (shown, cut) = match shown.split_once('?') {
+        Some((path, _)) => (path, true),
+        None => (shown.as_str(), false),
+    };
+    let begin: String = shown.chars().take(MOST).collect();
+    let more = if cut || begin.len() < shown.len() {
+        "…"
+    } else {
+        ""
+    };
+    format!("{begin}{more}")
 }
 
 fn basic(userinfo: &str) -> HeaderValue {
@@ -226,28 +293,85 @@ mod tests {
             !shown.contains("pass") && !shown.contains("abc") && !shown.contains("dXN"),
             "{shown}"
         );
-        let error = Endpoint::parse("http://user:secret@").unwrap_err().to_string();
-        assert!(!error.contains("secret"), "{error}");
     }
 
     #[test]
-    fn what_cannot_be_polled_is_refused() {
+    fn a_url_is_taken_apart_however_it_is_written() {
+        let endpoint = Endpoint::parse("HTTP://localhost?x").unwrap();
         assert_eq!(
-            Endpoint::parse("https://x/m").unwrap_err(),
-            UrlError::Scheme("https".into())
+            (endpoint.port(), endpoint.target().to_string()),
+            (80, "/?x".into())
         );
+        assert_eq!(endpoint.to_string(), "http://localhost/");
+        let endpoint = Endpoint::parse("http://u:p%40ss@[::1]:9090/m?format=prometheus").unwrap();
+        assert_eq!((endpoint.port(), endpoint.target().path()), (9090, "/m"));
+    }
+
+    #[test]
+    fn no_error_shows_a_secret() {
+        for url in [
+            "https://user:secret@host/",
+            "htp://user:secret@host/",
+            "user:secret@host",
+            "http://user:secret/with@slash@host:0/",
+            "http://user:secret@host:99999/",
+            "http://user:secret@/metrics",
+            "http://user:secret@host/a b",
+            "http://user:secr et@host/",
+            "http://user:secret@",
+            "https://host/metrics?token=secret",
+            "http://host/metrics?token=secret|",
+        ] {
+            let error = Endpoint::parse(url).unwrap_err().to_string();
+            assert!(!error.contains("secr"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_polled_is_refused_with_its_mend() {
+        for (url, error) in [
+            (
+                "https://127.0.0.1/metrics",
+                "\"https://127.0.0.1/metrics\" is https, and only plain http is spoken; name a plain port on this pod",
+            ),
+            (
+                "127.0.0.1:9090/metrics",
+                "\"127.0.0.1:9090/metrics\" is no URL; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "ftp://h/",
+                "\"ftp://h/\" is no http URL; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "http://h:0/",
+                "\"http://h:0/\" has port 0, which nobody could find; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "http:///m",
+                "\"http:///m\" has no host; write it like http://127.0.0.1:9090/metrics",
+            ),
+            (
+                "http://h/\n",
+                "\"http://h/\\n\" has a letter that a URL cannot hold; write it as %XX",
+            ),
+        ] {
+            assert_eq!(Endpoint::parse(url).unwrap_err().to_string(), error);
+        }
         for url in [
             "",
             "metrics",
             "/metrics",
-            "127.0.0.1:9090",
             "http://",
-            "http:///m",
             "http://a b/",
+            "http://[::x]/",
+            "http://::1/",
+            "http://h:/",
             "http://h:99999/",
-            "http://h:0/",
+            "http://h/{x}",
         ] {
             assert!(Endpoint::parse(url).is_err(), "{url}");
         }
+        let endless = format!("https://{}/", "x".repeat(10_000));
+        assert!(Endpoint::parse(&endless).unwrap_err().to_string().len() < 200);
     }
 }
