@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn every_unsupported_key_has_its_line() {
-        let (outcome, out) = told("health: {recovery: manual}\nhooks: {onDrain: [{signal: TSTP}]}\n");
+        let (outcome, out) = told("health: {tls: {cert: /c, key: /k}}\nhooks: {onDrain: [{signal: TSTP}]}\n");
         assert_eq!(outcome, Outcome::Findings);
         assert_eq!(
             out,
-            "tidegate.yaml: health.recovery: not supported by this version; leave it out\n\
+            "tidegate.yaml: health.tls: not supported by this version; leave it out\n\
              tidegate.yaml: hooks.onDrain: not supported by this version; leave it out\n"
         );
     }

@@ -23,7 +23,7 @@ use crate::config::Settings;
 use crate::drain::driver::drive;
 use crate::drain::hands::{Ended, Hands, Poller};
 use crate::drain::machine::Machine;
-use crate::health::{self, BindError, Board, Bound, Recovery, Server};
+use crate::health::{self, BindError, Board, Bound, Judge, Server};
 use crate::inflight::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{log, termination};
@@ -144,7 +144,7 @@ impl Shown {
     fn new(settings: &Settings) -> Self {
         let services = settings.health.services.iter().cloned();
         Self {
-            board: Board::new(services, Recovery::Automatic),
+            board: Board::new(services, settings.health.recovery),
             metrics: Metrics::default(),
         }
     }
@@ -187,6 +187,11 @@ async fn supervise(
         child: Arc::clone(&child),
         child_end: None,
         signals,
+        judge: Judge::new(
+            settings.health.judges.clone(),
+            shown.board.clone(),
+            spawner.clone(),
+        ),
         spawner,
         board: shown.board,
         metrics: shown.metrics,

@@ -3,8 +3,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use crate::health::Listen;
 use crate::health::listen::MAX_PATH;
+use crate::health::{Listen, Place};
 use crate::inflight::http::{PlaceError, host_and_port, is_host};
 
 use super::entry::{Entry, Refusal, Scalar, quoted};
@@ -75,29 +75,23 @@ impl Entry for Listen {
     }
 }
 
-/// Where someone else listens: `host:port`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
-    /// A name or an IP address, IPv6 in brackets.
-    pub host: String,
-    /// 1 to 65535
-    pub port: u16,
-}
-
-impl Entry for Address {
+impl Entry for Place {
     const EXPECTS: &'static str = "an address like 127.0.0.1:50051";
 
     fn scalar(written: Scalar<'_>) -> Result<Self, Refusal> {
         let Scalar::Text(text) = written else {
             return Err(Refusal::unexpected(Self::EXPECTS, &written.to_string()));
         };
+        if let Some(path) = text.strip_prefix("unix:") {
+            return socket_path(path).map(Self::Unix);
+        }
         let refuse =
             |why: PlaceError| Refusal(format!("{} {why}; write it like 127.0.0.1:50051", quoted(text)));
         let (host, port) = host_and_port(text).map_err(refuse)?;
         if !is_host(host) {
             return Err(refuse(PlaceError::NoHost));
         }
-        Ok(Self {
+        Ok(Self::Tcp {
             host: host.to_owned(),
             port,
         })

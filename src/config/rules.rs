@@ -60,13 +60,13 @@ impl Settings {
 }
 
 /// The rules, and the layers to say where what breaks them was written.
-struct Rules<'a> {
+pub(super) struct Rules<'a> {
     layers: &'a Layers,
 }
 
 impl Rules<'_> {
     /// A rule between these keys that does not hold.
-    fn broken(&self, message: String, keys: &[&'static str]) -> ConfigError {
+    pub(super) fn broken(&self, message: String, keys: &[&'static str]) -> ConfigError {
         let written = |key: &&'static str| self.layers.origin_of(key).map(|origin| (*key, origin));
         ConfigError::Relation {
             message,
@@ -75,7 +75,7 @@ impl Rules<'_> {
     }
 
     /// A key whose value breaks a rule of its own.
-    fn refused(&self, key: &str, why: String) -> ConfigError {
+    pub(super) fn refused(&self, key: &str, why: String) -> ConfigError {
         match self.layers.origin_of(key) {
             Some(origin) => {
                 let in_document = !matches!(origin, Origin::Variable(_) | Origin::Flag(_));
@@ -318,15 +318,18 @@ impl Rules<'_> {
             return Err(self.refused(KEY, why));
         }
         self.each_once(KEY, &services, |service| quoted(service))?;
+        let listen = health
+            .listen
+            .unwrap_or_else(|| Listen::Tcp(([0, 0, 0, 0], 9095).into()));
         Ok(HealthSettings {
-            listen: health
-                .listen
-                .unwrap_or_else(|| Listen::Tcp(([0, 0, 0, 0], 9095).into())),
+            judges: self.judges(health.app, health.checks.unwrap_or_default(), &listen)?,
+            listen,
             services,
+            recovery: health.recovery.unwrap_or_default(),
         })
     }
 
-    fn each_once<T: PartialEq>(
+    pub(super) fn each_once<T: PartialEq>(
         &self,
         key: &str,
         items: &[T],
@@ -341,7 +344,12 @@ impl Rules<'_> {
         })
     }
 
-    fn at_least(&self, least: Duration, key: &str, value: Duration) -> Result<Duration, ConfigError> {
+    pub(super) fn at_least(
+        &self,
+        least: Duration,
+        key: &str,
+        value: Duration,
+    ) -> Result<Duration, ConfigError> {
         if value < least {
             let why = format!(
                 "{} is too short; write {} or more",

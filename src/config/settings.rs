@@ -7,7 +7,7 @@ use crate::admin::Socket;
 use crate::child::{Signal, Target};
 use crate::drain::Plan;
 use crate::drain::machine::OnUnknown;
-use crate::health::Listen;
+use crate::health::{Judges, Listen, Recovery};
 use crate::inflight::SourceConfig;
 use crate::telemetry::log::{Format, Verbosity};
 
@@ -60,13 +60,17 @@ pub struct DrainSettings {
 }
 
 /// `health`
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct HealthSettings {
     /// Where the server listens; never on port 0, a unix socket by its absolute path.
     pub listen: Listen,
     /// The services it answers for, each once, at most 100. The empty name is the AND of all and is
     /// answered for whether it is here or not.
     pub services: Vec<String>,
+    /// Who sets their states.
+    pub judges: Judges,
+    /// How NOT_SERVING ends.
+    pub recovery: Recovery,
 }
 
 /// `telemetry`

@@ -3,7 +3,7 @@
 //! Such a key is refused rather than ignored: whoever writes it counts on it. An entry is deleted
 //! when its room is built.
 
-use crate::health::{Listen, Recovery};
+use crate::health::Listen;
 
 use super::schema::{Config, Health};
 
@@ -22,22 +22,6 @@ fn health(config: &Config, asked: fn(&Health) -> bool) -> bool {
 
 /// All of them.
 pub const NOT_YET: &[NotYet] = &[
-    NotYet {
-        key: "health.app",
-        asked: |config| health(config, |health| health.app.is_some()),
-    },
-    NotYet {
-        key: "health.checks",
-        asked: |config| {
-            health(config, |health| {
-                health.checks.as_ref().is_some_and(|checks| !checks.is_empty())
-            })
-        },
-    },
-    NotYet {
-        key: "health.recovery",
-        asked: |config| health(config, |health| health.recovery == Some(Recovery::Manual)),
-    },
     NotYet {
         key: "health.tls",
         asked: |config| health(config, |health| health.tls.is_some()),

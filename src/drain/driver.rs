@@ -133,6 +133,7 @@ impl Driver {
         info!(target: "child", pid = self.hands.child.pid(), "{end}");
         self.hands.child_end = Some(end);
         self.hands.board.child_ended();
+        self.hands.judge.pause();
         self.machine.handle(Instant::now(), Event::ChildGone);
     }
 

@@ -13,7 +13,7 @@ use super::record::{Record, Transition};
 use super::report::{Ending, Report, trigger_name};
 use super::table::Phase;
 use crate::child::{Child, ChildEnd, Leftovers, Received, Signal, Signals, Spawner, SuccessCodes, Target};
-use crate::health::{Board, Status};
+use crate::health::{Board, Judge};
 use crate::inflight::{Reading, Sample, Sources, Unknown};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::stderr;
@@ -33,6 +33,8 @@ pub struct Hands {
     pub spawner: Spawner,
     /// The statuses that are served.
     pub board: Board,
+    /// Who sets them.
+    pub judge: Judge,
     /// The numbers that are served.
     pub metrics: Metrics,
     /// Where calls in flight are counted.
@@ -83,10 +85,14 @@ impl Hands {
     ) -> Option<Ended> {
         match action {
             Action::ShowServing => {
+                // In this order: what was said before the drain is never shown again.
+                self.judge.begin();
                 self.board.undrain();
-                self.board.set_every(Status::Serving);
             }
-            Action::ShowNotServing => self.board.drain(),
+            Action::ShowNotServing => {
+                self.board.drain();
+                self.judge.pause();
+            }
             Action::Deregister | Action::Register => {}
             Action::Look => self.poller.look(now, tell),
             Action::StopChild => self.stop_child(machine.record()),

@@ -21,6 +21,7 @@ use std::time::Instant;
 use tokio::sync::{Notify, watch};
 
 use super::audience::{Audience, Change, Evidence, Peer, TooManyWatches, Topic};
+use super::ruling::Ruling;
 use super::verdicts::{Drained, Verdicts};
 use super::watching::{Seat, Watching};
 use super::wire::health_check_response::ServingStatus;
@@ -103,6 +104,18 @@ impl Board {
         let mut books = self.books();
         books.verdicts.set_every(status);
         self.shared.shown.show_all(&books.verdicts);
+    }
+
+    /// Says what the judges make of every name, and why.
+    pub(super) fn rule(&self, ruling: Ruling) {
+        let mut books = self.books();
+        books.verdicts.rule(ruling);
+        self.shared.shown.show_all(&books.verdicts);
+    }
+
+    /// The names that are judged: those given to [`Board::new`], or [`OVERALL`] without any.
+    pub(super) fn judged(&self) -> Vec<String> {
+        self.books().verdicts.judged().map(str::to_owned).collect()
     }
 
     /// Shows NOT_SERVING for every name, and to watchers of names that are not here. What is set from now

@@ -6,6 +6,12 @@
 //! | `verdicts` | the rules of the board: the AND, the drain, the latch |
 //! | [`audience`] | who listens, and who has been told: the evidence that may end the propagation window |
 //! | `watching` | one open Watch: the latest status, never twice the same |
+//! | [`judge`] | who sets the board: the app's word, the checks', or the child's life alone |
+//! | `bench` | where these come together |
+//! | `ruling` | what is said of every name at one moment, and why |
+//! | [`follow`] | the app's own health, watched or polled |
+//! | [`checks`] | dependencies, probed |
+//! | `channel`, `dial` | the client side of gRPC, and of any connection |
 //! | `wire` | the generated messages of `grpc.health.v1` |
 //! | `service` | Check, Watch, List |
 //! | `http` | `/readyz`, `/healthz`, `/metrics`, the ALB method, and the way to the service |
@@ -19,21 +25,28 @@
 //! | `authority` | mends an `:authority` that is a socket path, on unix sockets |
 //! | `outgoing` | a response body that knows when it was taken |
 //!
-//! The driver sets the [`Board`], [`bind`]s before the child starts and
+//! The driver has the [`Judge`] set the [`Board`], [`bind`]s before the child starts and
 //! [`serve`]s after it; `server` hands each request with its peer and the time
 //! to `http`, which asks the board.
 
 pub mod audience;
 mod authority;
+mod bench;
 pub mod board;
+mod channel;
+pub mod checks;
 mod connection;
 mod connections;
+pub mod dial;
 mod felt;
+pub mod follow;
 mod http;
+pub mod judge;
 pub mod listen;
 mod outgoing;
 mod preface;
 mod pulse;
+mod ruling;
 pub mod server;
 mod service;
 mod verdicts;
@@ -42,5 +55,9 @@ mod wire;
 
 pub use audience::{Audience, Peer};
 pub use board::{Board, LIVENESS, NoSuchName, OVERALL, Readiness, Recovery, Status};
+pub use checks::{Check, Target};
+pub use dial::Place;
+pub use follow::App;
+pub use judge::{Judge, Judges};
 pub use listen::{Address, BindError, Bound, Listen, bind};
 pub use server::{Metrics, Server, serve};

@@ -5,14 +5,13 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
+use super::ruling::{Reason, Ruling, spelt_out};
+
 /// The name of the whole: the AND of all others (gRPC health checking protocol: the empty service name).
 pub const OVERALL: &str = "";
 
 /// The name that says whether supervisor and child live. A drain does not touch it.
 pub const LIVENESS: &str = "liveness";
-
-/// Names spelt out in a readiness answer at most; the others are counted.
-const MAX_CULPRITS: usize = 10;
 
 /// What can be said of a name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,6 +23,26 @@ pub enum Status {
     Serving,
     /// New calls belong elsewhere.
     NotServing,
+}
+
+impl Status {
+    /// As the gRPC health checking protocol writes it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "UNKNOWN",
+            Self::Serving => "SERVING",
+            Self::NotServing => "NOT_SERVING",
+        }
+    }
+
+    /// Both together: NOT_SERVING if either is, else UNKNOWN if either is.
+    pub(super) fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::NotServing, _) | (_, Self::NotServing) => Self::NotServing,
+            (Self::Unknown, _) | (_, Self::Unknown) => Self::Unknown,
+            (Self::Serving, Self::Serving) => Self::Serving,
+        }
+    }
 }
 
 /// How a name comes back from NOT_SERVING.
@@ -54,6 +73,8 @@ pub enum Readiness {
 #[derive(Debug)]
 pub(super) struct Verdicts {
     parts: BTreeMap<String, Part>,
+    /// Why parts were last said to be other than SERVING, where it was said.
+    reasons: Vec<Reason>,
     recovery: Recovery,
     tide: Tide,
     life: Life,
@@ -107,6 +128,7 @@ impl Verdicts {
         }
         Self {
             parts,
+            reasons: Vec::new(),
             recovery,
             tide: Tide::Open,
             life: Life::Living,
@@ -121,6 +143,11 @@ impl Verdicts {
             .map(String::as_str)
             .filter(|name| *name != OVERALL);
         [OVERALL, LIVENESS].into_iter().chain(parts)
+    }
+
+    /// The names that have a verdict of their own.
+    pub(super) fn judged(&self) -> impl Iterator<Item = &str> {
+        self.parts.keys().map(String::as_str)
     }
 
     pub(super) fn set(&mut self, name: &str, status: Status) -> Result<(), NoSuchName> {
@@ -138,6 +165,17 @@ impl Verdicts {
         for part in self.parts.values_mut() {
             part.say(status, recovery);
         }
+    }
+
+    /// Says a whole ruling; names that are not here are passed over.
+    pub(super) fn rule(&mut self, ruling: Ruling) {
+        let recovery = self.effective_recovery();
+        for (name, status) in ruling.statuses {
+            if let Some(part) = self.parts.get_mut(&name) {
+                part.say(status, recovery);
+            }
+        }
+        self.reasons = ruling.reasons;
     }
 
     pub(super) fn drain(&mut self) -> Drained {
@@ -205,8 +243,8 @@ impl Verdicts {
             (Life::ChildEnded, _, _) => "the child has ended".to_owned(),
             (_, Tide::Draining, _) => "draining".to_owned(),
             (_, _, Status::Serving) => return Readiness::Ready,
-            (_, _, Status::NotServing) => format!("not serving: {}", self.all(Status::NotServing)),
-            (_, _, Status::Unknown) => format!("no verdict yet: {}", self.all(Status::Unknown)),
+            (_, _, Status::NotServing) => format!("not serving: {}", self.because(Status::NotServing)),
+            (_, _, Status::Unknown) => format!("no verdict yet: {}", self.because(Status::Unknown)),
         };
         Readiness::NotReady(why)
     }
@@ -221,34 +259,28 @@ impl Verdicts {
     }
 
     fn overall(&self) -> Status {
-        let any = |status| self.parts.values().any(|part| part.stands() == status);
-        if any(Status::NotServing) {
-            Status::NotServing
-        } else if any(Status::Unknown) {
-            Status::Unknown
-        } else {
-            Status::Serving
-        }
+        let parts = self.parts.values().map(|part| part.stands());
+        parts.fold(Status::Serving, Status::and)
     }
 
-    /// The names that stand at `status`, as a person reads them.
-    fn all(&self, status: Status) -> String {
-        let names = || {
-            self.parts
-                .iter()
-                .filter(|(_, part)| part.stands() == status)
-                .map(|(name, _)| name)
-        };
-        let mut list = names()
-            .take(MAX_CULPRITS)
-            .map(|name| if name == OVERALL { "the child" } else { name })
-            .collect::<Vec<_>>()
-            .join(", ");
-        let more = names().count().saturating_sub(MAX_CULPRITS);
-        if more > 0 {
-            list.push_str(&format!(" and {more} more"));
+    /// Why the whole stands at `status`: the reasons that were given, else the names it comes from.
+    fn because(&self, status: Status) -> String {
+        let given = self.reasons.iter().filter(|reason| reason.status == status);
+        let mut why: Vec<String> = given.map(|reason| reason.why.clone()).collect();
+        let latched = self.names_of(|part| part.is_held() && status == Status::NotServing);
+        if !latched.is_empty() {
+            let names = spelt_out(latched.into_iter());
+            why.push(format!("{names} until `tidegate reset` (recovery is manual)"));
         }
-        list
+        if why.is_empty() {
+            return spelt_out(self.names_of(|part| part.stands() == status).into_iter());
+        }
+        why.join("; ")
+    }
+
+    fn names_of(&self, wanted: impl Fn(Part) -> bool) -> Vec<&str> {
+        let parts = self.parts.iter().filter(|(_, part)| wanted(**part));
+        parts.map(|(name, _)| name.as_str()).collect()
     }
 }
 
@@ -260,6 +292,11 @@ impl Part {
             (Latch::Set, Status::NotServing, Recovery::Manual) => Latch::Closed,
             (latch, _, _) => latch,
         };
+    }
+
+    /// Whether the latch alone keeps it from what was said.
+    fn is_held(self) -> bool {
+        self.latch == Latch::Closed && self.said != Status::NotServing
     }
 
     fn stands(self) -> Status {
@@ -415,6 +452,33 @@ mod tests {
         verdicts.set("a", Status::Serving).unwrap();
         assert_eq!(verdicts.status("a"), Some(Status::NotServing));
         assert_eq!(verdicts.status("b"), Some(Status::Serving));
+    }
+
+    #[test]
+    fn reasons_stand_before_names() {
+        let mut verdicts = verdicts_of(["a", "b"], Recovery::Manual);
+        verdicts.set_every(Status::Serving);
+        let statuses = ["a", "b"].map(|name| (name.to_owned(), Status::NotServing));
+        let reasons = [(Status::NotServing, "check db: refused"), (Status::Unknown, "x")];
+        verdicts.rule(Ruling {
+            statuses: statuses.into(),
+            reasons: reasons
+                .map(|(status, why)| Reason {
+                    status,
+                    why: why.to_owned(),
+                })
+                .into(),
+        });
+        assert_eq!(
+            verdicts.readiness(),
+            Readiness::NotReady("not serving: check db: refused".into())
+        );
+        verdicts.set_every(Status::Serving);
+        verdicts.reasons.clear();
+        assert_eq!(
+            verdicts.readiness(),
+            Readiness::NotReady("not serving: a, b until `tidegate reset` (recovery is manual)".into())
+        );
     }
 
     #[test]

@@ -9,6 +9,7 @@
 //! | [`children`] | programs to wrap: one that tells which signals it got, and the example service |
 //! | [`metrics_endpoint`] | a `/metrics` that answers as a test wishes, wrongly as well |
 //! | [`grpc`] | Watch, Check, and calls to the example service |
+//! | [`health_app`] | an app with a health service that behaves as a test wishes |
 //! | [`http`] | one HTTP/1 request, as bytes |
 //! | [`termination`] | the termination message |
 //! | [`processes`] | what the kernel says of a process |
@@ -26,6 +27,7 @@ pub mod children;
 pub mod client;
 pub mod config;
 pub mod grpc;
+pub mod health_app;
 pub mod http;
 pub mod lines;
 pub mod metrics_endpoint;

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::health::{Listen, Recovery};
+use crate::health::{Listen, Place, Recovery};
 use crate::inflight::http::Endpoint;
 
 use super::super::entry::Refusal;
-use super::super::listen::Address;
 use super::super::scalars::words;
 use super::super::section::{Shape, exactly_one, required, section};
 use super::Exec;
@@ -34,7 +33,7 @@ section! {
     /// `health.app`
     App {
         /// Where the app's gRPC health is.
-        grpc: Address = "grpc",
+        grpc: Place = "grpc",
         /// So long the last state holds without a connection.
         hold_on_disconnect: Duration = "holdOnDisconnect",
     }
@@ -46,11 +45,11 @@ section! {
         /// What `/readyz` calls it.
         name: String = "name",
         /// A connection can be made.
-        tcp: Address = "tcp",
+        tcp: Place = "tcp",
         /// A GET answers 2xx.
         http: Endpoint = "http",
         /// gRPC health says SERVING.
-        grpc: Address = "grpc",
+        grpc: Place = "grpc",
         /// A program ends with 0.
         exec: Exec = "exec",
         /// From the begin of one to the begin of the next.

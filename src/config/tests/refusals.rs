@@ -506,15 +506,6 @@ fn rules_between_keys_name_the_keys_and_where_they_were_written() {
 #[test]
 fn what_this_version_does_not_do_is_refused_never_ignored() {
     let asking = [
-        (
-            "health.app",
-            "health: {app: {grpc: '127.0.0.1:50051', holdOnDisconnect: 30s}}",
-        ),
-        (
-            "health.checks",
-            "health: {checks: [{name: db, tcp: '127.0.0.1:5432', interval: 5s, timeout: 1s, failures: 3}]}",
-        ),
-        ("health.recovery", "health: {recovery: manual}"),
         ("health.tls", "health: {tls: {cert: /c, key: /k}}"),
         (
             "hooks.onDrain",
@@ -560,6 +551,46 @@ fn what_this_version_does_not_do_is_refused_never_ignored() {
             .refused(),
         "TIDEGATE_LIFECYCLE_TOKEN_FILE: not supported by this version; leave it out"
     );
+}
+
+#[test]
+fn checks_and_the_app_have_rules_of_their_own() {
+    let check = |rest: &str| format!("health: {{checks: [{{name: db, tcp: 'db:1', {rest}}}]}}");
+    let many = (0..101).map(|number| format!("{{name: c{number}, tcp: 'h:1'}}"));
+    let many = format!("health: {{checks: [{}]}}", many.collect::<Vec<_>>().join(", "));
+    for (yaml, why) in [
+        (
+            check("interval: 99ms"),
+            "checks[0].interval: 99ms is too short; write 100ms or more",
+        ),
+        (
+            check("timeout: 0s"),
+            "checks[0].timeout: 0s is too short; write 1ms or more",
+        ),
+        (
+            check("failures: 0"),
+            "checks[0].failures: 0 in a row is no number of failures; write 1 or more",
+        ),
+        (many, "checks: 101 checks, and 100 are the most"),
+        (
+            "health: {checks: [{name: a, tcp: 'h:1'}, {name: a, tcp: 'h:2'}]}".to_owned(),
+            "checks: \"a\" twice; keep one",
+        ),
+        (
+            "health: {checks: [{name: \" \", tcp: 'h:1'}]}".to_owned(),
+            "checks[0].name: \" \" is no name; write a word or two, like db",
+        ),
+        (
+            "health: {app: {holdOnDisconnect: 1s}}".to_owned(),
+            "app.holdOnDisconnect: names no address to follow; write health.app.grpc beside it",
+        ),
+        (
+            "health: {listen: ':50051', app: {grpc: 'localhost:50051'}}".to_owned(),
+            "app.grpc: this is where tidegate itself answers (health.listen); name the app's own port",
+        ),
+    ] {
+        refuse(&[(&yaml, &format!(": health.{why}"))]);
+    }
 }
 
 #[test]

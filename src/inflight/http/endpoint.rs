@@ -134,6 +134,14 @@ impl Endpoint {
         self
     }
 
+    /// The host as it was written, and the port.
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        // Checked when it was taken apart.
+        let place = self.authority.to_str().unwrap_or_default();
+        let host = host_and_port(place).map_or(place, |(host, _)| host);
+        (host, self.port)
+    }
+
     pub(super) fn host(&self) -> &Host {
         &self.host
     }
@@ -142,15 +150,15 @@ impl Endpoint {
         self.port
     }
 
-    pub(super) fn authority(&self) -> &HeaderValue {
+    pub(crate) fn authority(&self) -> &HeaderValue {
         &self.authority
     }
 
-    pub(super) fn target(&self) -> &Uri {
+    pub(crate) fn target(&self) -> &Uri {
         &self.target
     }
 
-    pub(super) fn authorization(&self) -> Option<&HeaderValue> {
+    pub(crate) fn authorization(&self) -> Option<&HeaderValue> {
         self.authorization.as_ref()
     }
 }

@@ -1,0 +1,132 @@
+//! The bench: where the app's word and the checks' come together and become one ruling.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing::{debug, info, warn};
+
+use super::board::Board;
+use super::ruling::Ruling;
+use super::verdicts::Status;
+
+/// Changes that follow each other faster are not for everyone to read.
+const TOLD_APART: Duration = Duration::from_secs(1);
+
+/// Those who judge, and what they said last.
+#[derive(Debug)]
+pub(super) struct Bench {
+    board: Board,
+    seats: Mutex<Seats>,
+}
+
+#[derive(Debug)]
+struct Seats {
+    names: Vec<String>,
+    /// What the app says; nothing where it is not followed.
+    app: Option<Ruling>,
+    checks: Vec<Opinion>,
+    shown: Status,
+    told: Option<Instant>,
+}
+
+/// What one check has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Opinion {
+    /// UNKNOWN until it has succeeded once or failed often enough.
+    pub status: Status,
+    /// Why it is not SERVING.
+    pub why: Option<String>,
+}
+
+impl Bench {
+    /// A bench that rules on `board`, with nothing said yet: every name is UNKNOWN.
+    pub(super) fn new(board: Board, app: Option<Ruling>, checks: Vec<Opinion>) -> Self {
+        let seats = Seats {
+            names: board.judged(),
+            app,
+            checks,
+            shown: Status::Unknown,
+            told: None,
+        };
+        let bench = Self {
+            board,
+            seats: Mutex::new(seats),
+        };
+        bench.rule_again();
+        bench
+    }
+
+    /// The names that are ruled on.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.seats().names.clone()
+    }
+
+    /// What the app makes of the names now.
+    pub(super) fn app_says(&self, ruling: Ruling, now: Instant) {
+        let mut seats = self.seats();
+        seats.app = Some(ruling);
+        self.rule(&mut seats, now);
+    }
+
+    /// What the check in seat `index` has come to now.
+    pub(super) fn check_says(&self, index: usize, opinion: Opinion, now: Instant) {
+        let mut seats = self.seats();
+        if let Some(seat) = seats.checks.get_mut(index) {
+            *seat = opinion;
+        }
+        self.rule(&mut seats, now);
+    }
+
+    /// Says everything once more: after a reset the board has forgotten it.
+    pub(super) fn rule_again(&self) {
+        self.board.rule(self.seats().ruling());
+    }
+
+    fn rule(&self, seats: &mut Seats, now: Instant) {
+        let ruling = seats.ruling();
+        let status = ruling.overall();
+        if std::mem::replace(&mut seats.shown, status) != status {
+            let is_storm = seats.told.is_some_and(|told| now < told + TOLD_APART);
+            seats.told = Some(now);
+            tell(&ruling, status, is_storm.then_some(Storm));
+        }
+        self.board.rule(ruling);
+    }
+
+    /// A panic while the seats were open ends the process (panic = abort), so poison is not met.
+    fn seats(&self) -> MutexGuard<'_, Seats> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seats {
+    /// The AND of all that is said.
+    fn ruling(&self) -> Ruling {
+        let mut ruling = self.app.clone().unwrap_or_else(|| Ruling {
+            statuses: self
+                .names
+                .iter()
+                .map(|name| (name.clone(), Status::Serving))
+                .collect(),
+            reasons: Vec::new(),
+        });
+        for opinion in &self.checks {
+            ruling.and_of_all(opinion.status, opinion.why.clone());
+        }
+        ruling
+    }
+}
+
+/// Changes come one upon the other.
+struct Storm;
+
+/// A line a change, which says what it comes from.
+fn tell(ruling: &Ruling, status: Status, storm: Option<Storm>) {
+    let why = ruling.because(status).collect::<Vec<_>>().join("; ");
+    match (storm, status) {
+        (Some(Storm), _) => debug!(target: "health", "{}: {why}", status.name()),
+        (None, Status::Serving) => info!(target: "health", "SERVING"),
+        (None, Status::NotServing) => warn!(target: "health", "NOT_SERVING: {why}"),
+        (None, Status::Unknown) => warn!(target: "health", "UNKNOWN: {why}"),
+    }
+}

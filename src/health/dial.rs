@@ -1,0 +1,244 @@
+//! Connecting to someone else: the app's health, or what a check asks.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use nix::sys::socket::{setsockopt, sockopt};
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::task::JoinHandle;
+
+/// A silent connection is asked by the kernel whether it still is one after so long, and so often
+/// again (tcp(7): TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT). Nobody here wakes up for it, and no
+/// gRPC server counts it against us, as it does PINGs (gRPC A8: at most one in 5 minutes).
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_PROBES: u32 = 3;
+
+/// Where someone listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A host and a port.
+    Tcp {
+        /// A name or an IP address; IPv6 with or without brackets.
+        host: String,
+        /// 1 to 65535
+        port: u16,
+    },
+    /// A unix socket.
+    Unix(PathBuf),
+}
+
+impl Place {
+    /// As HTTP's `:authority` names it; a socket has none, so gRPC says `localhost`.
+    pub(super) fn authority(&self) -> String {
+        match self {
+            Self::Tcp { .. } => self.to_string(),
+            Self::Unix(_) => "localhost".to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') && !host.starts_with('[') => {
+                write!(f, "[{host}]:{port}")
+            }
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, Error)]
+pub(super) enum DialError {
+    /// The host name has no address.
+    #[error("its host name cannot be resolved: {0}")]
+    Resolve(io::Error),
+    /// Nothing listens there.
+    #[error("connection refused: nothing listens there")]
+    Refused,
+    /// It cannot be reached otherwise.
+    #[error("it cannot be reached: {0}")]
+    Connect(io::Error),
+}
+
+/// How far a dial came.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Looking up the host's name.
+    #[default]
+    Resolving,
+    /// Connecting.
+    Connecting,
+    /// There is a connection.
+    Connected,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Resolving => "looking up its host name",
+            Self::Connecting => "connecting",
+            Self::Connected => "connected, waiting for it",
+        })
+    }
+}
+
+/// A connection of either kind.
+pub(super) trait Line: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl Line for TcpStream {}
+impl Line for UnixStream {}
+
+/// Connects to one place, again and again.
+#[derive(Debug)]
+pub(super) struct Dialler {
+    place: Place,
+    stage: Stage,
+    /// A lookup that outlived its dial: the next one waits for it rather than starting another, so
+    /// that a resolver that hangs costs one thread, not one a dial.
+    lookup: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
+}
+
+impl Dialler {
+    pub(super) fn new(place: Place) -> Self {
+        Self {
+            place,
+            stage: Stage::default(),
+            lookup: None,
+        }
+    }
+
+    pub(super) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// How far the last dial came.
+    pub(super) fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// Connects to the first address that answers. It takes as long as it takes: bound it.
+    pub(super) async fn dial(&mut self) -> Result<Box<dyn Line>, DialError> {
+        self.stage = Stage::Resolving;
+        let line: Box<dyn Line> = match self.place.clone() {
+            Place::Unix(path) => {
+                self.stage = Stage::Connecting;
+                Box::new(UnixStream::connect(path).await.map_err(refused)?)
+            }
+            Place::Tcp { host, port } => {
+                let addresses = self.addresses(host, port).await?;
+                self.stage = Stage::Connecting;
+                Box::new(connect(&addresses).await.map_err(refused)?)
+            }
+        };
+        self.stage = Stage::Connected;
+        Ok(line)
+    }
+
+    async fn addresses(&mut self, host: String, port: u16) -> Result<Vec<SocketAddr>, DialError> {
+        if let Some(known) = known_addresses(&host, port) {
+            return Ok(known);
+        }
+        let lookup = self.lookup.get_or_insert_with(|| {
+            tokio::task::spawn_blocking(move || Ok((host.as_str(), port).to_socket_addrs()?.collect()))
+        });
+        let found = lookup.await;
+        self.lookup = None;
+        let found = found.map_err(|broken| DialError::Resolve(io::Error::other(broken)))?;
+        found.map_err(DialError::Resolve)
+    }
+}
+
+/// The addresses of a host that need no resolver, and so no thread: literal ones, and `localhost`,
+/// which is always loopback (RFC 6761, 6.3).
+fn known_addresses(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
+    let literal = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    if let Ok(address) = literal.parse() {
+        return Some(vec![SocketAddr::new(address, port)]);
+    }
+    host.eq_ignore_ascii_case("localhost").then(|| {
+        vec![
+            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
+            SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port),
+        ]
+    })
+}
+
+async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the host name has no address");
+    for &address in addresses {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                tune(&stream);
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// What a connection is better with, and works without.
+fn tune(stream: &TcpStream) {
+    // A call is one small write; waiting to fill a segment would only delay it.
+    let _ = stream.set_nodelay(true);
+    let _ = setsockopt(stream, sockopt::KeepAlive, &true);
+    let _ = setsockopt(stream, sockopt::TcpKeepIdle, &(KEEPALIVE.as_secs() as u32));
+    let _ = setsockopt(
+        stream,
+        sockopt::TcpKeepInterval,
+        &(KEEPALIVE_INTERVAL.as_secs() as u32),
+    );
+    let _ = setsockopt(stream, sockopt::TcpKeepCount, &KEEPALIVE_PROBES);
+}
+
+fn refused(error: io::Error) -> DialError {
+    match error.kind() {
+        // A unix socket that nobody has made yet is a port that nobody listens on yet.
+        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => DialError::Refused,
+        _ => DialError::Connect(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literal_addresses_and_localhost_need_no_resolver() {
+        let one = |text: &str| Some(vec![text.parse().unwrap()]);
+        assert_eq!(known_addresses("127.0.0.1", 80), one("127.0.0.1:80"));
+        assert_eq!(known_addresses("[::1]", 80), one("[::1]:80"));
+        assert_eq!(known_addresses("::1", 80), one("[::1]:80"));
+        assert_eq!(known_addresses("LocalHost", 80).map(|found| found.len()), Some(2));
+        assert_eq!(known_addresses("db.example", 80), None);
+    }
+
+    #[test]
+    fn places_read_as_they_are_written() {
+        for (host, shown) in [("::1", "[::1]:80"), ("[::1]", "[::1]:80"), ("db", "db:80")] {
+            let place = Place::Tcp {
+                host: host.to_owned(),
+                port: 80,
+            };
+            assert_eq!(place.to_string(), shown);
+            assert_eq!(place.authority(), shown);
+        }
+        let socket = Place::Unix("/run/app.sock".into());
+        assert_eq!(
+            (socket.to_string(), socket.authority()),
+            ("unix:/run/app.sock".into(), "localhost".into())
+        );
+    }
+}
