@@ -4,6 +4,8 @@
 # which cannot be linked statically.
 HOST   := $(shell rustc -vV | sed -n 's/^host: //p')
 CARGO  ?= cargo
+# Without relocations there are 33 page faults less at every start (docs/benchmarks.md).
+STATICALLY := -C target-feature=+crt-static -C relocation-model=static
 STATIC := target/$(HOST)/release/tidegate
 
 .DEFAULT_GOAL := help
@@ -29,7 +31,7 @@ lint: ## formatting and clippy, warnings are errors
 	$(CARGO) clippy --all-targets -- -D warnings
 
 release: ## the static release binary, for scratch, distroless and Alpine alike
-	RUSTFLAGS="-C target-feature=+crt-static" $(CARGO) build --release --bin tidegate --target $(HOST)
+	RUSTFLAGS="$(STATICALLY)" $(CARGO) build --release --bin tidegate --target $(HOST)
 	@echo "$(STATIC)"
 
 clean: ## remove everything that was built or installed here

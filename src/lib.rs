@@ -20,8 +20,10 @@
 //! | [`child`] | start, signals, reaping, terminal, exit codes; the only `unsafe` |
 //! | [`inflight`] | calls under way, as the child shows them |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
+//! | [`admin`] | the owner-only socket, and its client |
 //! | [`telemetry`] | logs, metrics, the termination message |
 
+pub mod admin;
 pub mod child;
 pub mod cli;
 pub mod config;

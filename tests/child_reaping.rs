@@ -64,8 +64,8 @@ CHILD = """
 import os, time
 reader, writer = os.pipe()
 if os.fork() == 0:
+    middle = os.getpid()
     if os.fork() == 0:
-        middle = os.getppid()
         os.setsid()
         os.read(reader, 1)
         while os.getppid() == middle: time.sleep(0.001)

@@ -128,6 +128,43 @@ assert process.wait() == 42
 }
 
 #[test]
+fn a_flood_of_queued_signals_holds_up_no_deadline() {
+    script(
+        r#"
+# Real-time signals are queued, so there is always one more. The queue is the user's (RLIMIT_SIGPENDING): half
+# of it is left to the tests beside this one.
+import resource
+def half_the_queue():
+    soft, hard = resource.getrlimit(resource.RLIMIT_SIGPENDING)
+    resource.setrlimit(resource.RLIMIT_SIGPENDING, (soft // 2, hard))
+DEAF = """
+import os, signal, time
+for number in 15, 40: signal.signal(number, signal.SIG_IGN)
+os.write(1, b"ready\\n")
+time.sleep(600)
+"""
+FLOOD = """
+import os, sys
+while True:
+    try: os.kill(int(sys.argv[1]), 40)
+    except BlockingIOError: pass  # the queue is full
+"""
+TIDEGATE[2:2] = ["--grace-period", "8"]
+process = start(*PYTHON, DEAF, preexec_fn=half_the_queue)
+assert line(process) == "ready"
+floods = [subprocess.Popen(PYTHON + [FLOOD, str(process.pid)], stderr=subprocess.DEVNULL) for _ in range(2)]
+try:
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) == 128 + signal.SIGKILL
+finally:
+    for flood in floods:
+        flood.kill()
+        flood.wait()
+"#,
+    );
+}
+
+#[test]
 fn a_broken_pipe_of_ours_is_not_the_childs() {
     script(
         r#"
@@ -152,6 +189,20 @@ child = int(line(process))
 eventually(lambda: status(child)[0] == "T", "the child is stopped")
 os.kill(process.pid, signal.SIGCONT)
 assert process.wait() == 6
+"#,
+    );
+}
+
+#[test]
+fn a_command_that_runs_no_program_ends_on_ctrl_c() {
+    script(
+        r#"
+reader, writer = os.pipe()
+process = subprocess.Popen([TIDEGATE[0], "check", f"/proc/self/fd/{reader}"], pass_fds=[reader])
+# Nothing is ever written, so it waits in read(2): `S`, and no longer the launcher's own program.
+eventually(lambda: os.readlink(f"/proc/{process.pid}/exe").endswith("tidegate") and status(process.pid)[0] == "S", "it reads")
+process.send_signal(signal.SIGINT)
+assert process.wait(20) == -signal.SIGINT
 "#,
     );
 }

@@ -66,6 +66,24 @@ fn a_full_pipe_with_the_most_talkative_log_changes_nothing() {
     drains(|tidegate| tidegate.stderr(stderr).argument("-v"));
 }
 
+#[test]
+fn a_full_pipe_keeps_no_refusal_from_ending() {
+    let refused = [
+        (
+            Tidegate::wrapping(["/bin/true"]).config("drain: {quiet: soon}\n"),
+            125,
+        ),
+        (
+            Tidegate::wrapping(["/no/such/program"]).config(ROOMY.unmeasured()),
+            127,
+        ),
+    ];
+    for (tidegate, code) in refused {
+        let (_reader, stderr) = full_pipe();
+        assert_eq!(tidegate.stderr(stderr).start().wait().code(), code);
+    }
+}
+
 /// A whole drain, with whatever `so` does to standard error.
 fn drains(so: impl FnOnce(Tidegate) -> Tidegate) {
     let calls = MetricsEndpoint::with_calls(1);

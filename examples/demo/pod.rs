@@ -192,6 +192,7 @@ inflight:
   - prometheus: {{url: "http://{metrics}/metrics", query: library_calls_in_flight, arrivals: sum(grpc_server_started_total)}}
 health:
   listen: {health}
+admin: {{socket: off}}
 telemetry: {{logFormat: json, terminationLog: "{}"}}
 "#,
         termination.display()

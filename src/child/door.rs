@@ -63,7 +63,9 @@ pub unsafe fn enter(argc: c_int, argv: *const *const c_char, run: fn(Inherited) 
     });
     std::panic::set_hook(Box::new(say_in_one_line));
     let code = run(inherited);
-    std::process::exit(code.into())
+    // What exit(3) would run besides is nothing of ours, and whoever waits for us waits for it too.
+    let _ = std::io::stdout().flush();
+    leave(code.into())
 }
 
 /// A panic is a bug of ours: one line, and the exit code of tidegate's own failures. A

@@ -61,8 +61,16 @@ impl Inherited {
         }
     }
 
+    /// For a command of ours that neither starts a program nor reads signals: unblocks what was not
+    /// blocked, so that Ctrl-C ends it as it ends others. SIGPIPE stays blocked: that whoever we talk to
+    /// has left is an error of the write.
+    pub fn unblock(&self) {
+        self.mask.replace_mask();
+        SignalSet::of(&[Signal::PIPE]).block();
+    }
+
     /// Gives this thread the mask and dispositions back. Safe between clone and exec.
-    pub(super) fn restore(&self) {
+    pub fn restore(&self) {
         if self.sigchld == Disposition::Ignored {
             Signal::CHLD.dispose(Disposition::Ignored);
         }

@@ -13,6 +13,7 @@
 //! | `terminal` | the foreground, lent and taken back |
 //! | `leftovers` | who is still there when the child is gone |
 //! | `end` | how a process ended, and the exit code that says so |
+//! | `footprint` | the start's code, given back while idle |
 //!
 //! ```text
 //!  door ─► Inherited ─► Reaper::open ─► Spawner::spawn ─► Child ─► ended().await
@@ -27,6 +28,7 @@
 mod command;
 mod door;
 mod end;
+mod footprint;
 mod inherited;
 mod interpreter;
 mod kill;
@@ -46,6 +48,7 @@ pub use command::{Command, Stdio, Wiring};
 #[doc(hidden)]
 pub use door::enter;
 pub use end::{ChildEnd, SuccessCodes};
+pub use footprint::forget_the_start;
 pub use inherited::Inherited;
 pub use interpreter::Interpreter;
 pub use kill::{Refused, Target};

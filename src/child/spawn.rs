@@ -21,7 +21,7 @@ use super::terminal::Terminal;
 use super::{Command, Inherited, Role, SpawnError};
 
 /// Enough for the few frames between clone and exec, unoptimised ones included.
-const STACK_SIZE: usize = 64 * 1024;
+const STACK_SIZE: usize = 16 * 1024;
 
 /// A program that has begun to run.
 pub(super) struct Started {

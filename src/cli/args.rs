@@ -4,14 +4,19 @@
 //! The first word decides, so only the command that is asked for has its definition built: the
 //! whole start has a third of a millisecond.
 
+mod asking;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::{OsStringValueParser, PathBufValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, Command};
+use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::config::flags::{FLAGS, Flag, SILENT, VERBOSE};
+use crate::drain::order::Order;
+
+pub use asking::{Output, Reach, Span, StatusAsked};
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -20,8 +25,18 @@ pub enum Invocation {
     Run(Run),
     /// Check files.
     Check(Check),
+    /// Poll the in-flight sources now.
+    Inflight(Inflight),
     /// Copy this binary.
     Install(Install),
+    /// Have a running tidegate do something.
+    Order(Order, Reach),
+    /// Ask it what it is doing.
+    Status(StatusAsked),
+    /// Draw the timeline that these settings give.
+    Plan(Asked),
+    /// Print completions for a shell, or the man page.
+    Completions(Completions),
     /// Print this on stdout and end with 0: the help or the version.
     Print(String),
 }
@@ -29,14 +44,21 @@ pub enum Invocation {
 /// `tidegate [run] [OPTIONS] -- COMMAND [ARGS…]`
 #[derive(Debug, PartialEq, Eq)]
 pub struct Run {
-    /// `--config`
-    pub config: Option<PathBuf>,
-    /// The flags given, as written.
-    pub flags: Vec<(&'static Flag, OsString)>,
+    /// `--config` and the flags.
+    pub asked: Asked,
     /// The command, byte for byte; its program first.
     pub program: OsString,
     /// Its arguments.
     pub arguments: Vec<OsString>,
+}
+
+/// The settings of the command line.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// `--config`
+    pub config: Option<PathBuf>,
+    /// The flags given, as written.
+    pub flags: Vec<(&'static Flag, OsString)>,
 }
 
 /// `tidegate check FILE…`
@@ -44,6 +66,24 @@ pub struct Run {
 pub struct Check {
     /// At least one.
     pub files: Vec<PathBuf>,
+}
+
+/// `tidegate inflight [OPTIONS]`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Inflight {
+    /// `--config` and the flags.
+    pub asked: Asked,
+    /// `--watch`
+    pub times: Times,
+}
+
+/// How often something is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    /// Once.
+    Once,
+    /// Again and again.
+    Repeatedly,
 }
 
 /// `tidegate install DIR`
@@ -55,6 +95,15 @@ pub struct Install {
     pub started_as: PathBuf,
 }
 
+/// `tidegate completions SHELL`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completions {
+    /// For a shell.
+    Shell(clap_complete::Shell),
+    /// The man page, in roff.
+    Man,
+}
+
 /// Why the command line was not understood: one line, for exit code 125.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; see tidegate --help")]
@@ -64,35 +113,53 @@ pub struct UsageError(String);
 const COMMANDS: &[(&str, Word)] = &[
     ("run", Word::Run),
     ("check", Word::Check),
+    ("inflight", Word::Inflight),
     ("sidecar", Word::NotYet),
-    ("prestop", Word::NotYet),
-    ("drain", Word::NotYet),
-    ("resume", Word::NotYet),
-    ("reset", Word::NotYet),
-    ("hurry", Word::NotYet),
-    ("status", Word::NotYet),
-    ("plan", Word::NotYet),
+    ("prestop", Word::Order(Order::PreStop)),
+    ("drain", Word::Order(Order::Hold)),
+    ("resume", Word::Order(Order::Resume)),
+    ("reset", Word::Order(Order::Reset)),
+    ("hurry", Word::Order(Order::Hurry)),
+    ("status", Word::Status),
+    ("plan", Word::Plan),
     ("inject", Word::NotYet),
     ("install", Word::Install),
-    ("completions", Word::NotYet),
+    ("completions", Word::Completions),
 ];
 
 #[derive(Clone, Copy)]
 enum Word {
     Run,
     Check,
+    Inflight,
     Install,
+    Order(Order),
+    Status,
+    Plan,
+    Completions,
     NotYet,
 }
 
 const VERSION: &str = concat!("tidegate ", env!("CARGO_PKG_VERSION"), "\n");
 
+const USAGE: &str = "\
+tidegate [run] [OPTIONS] -- COMMAND [ARGS...]
+       tidegate check FILE...
+       tidegate plan [--config FILE] [OPTIONS]
+       tidegate inflight [--watch] [OPTIONS]
+       tidegate install DIR
+       tidegate prestop | drain | resume | reset | hurry | status [OPTIONS]";
+
 const COMMANDS_HELP: &str = "\
 Commands:
   run               Supervise and drain COMMAND; what tidegate does without a command's name
   check FILE...     Check config files: is every key known, does the arithmetic hold?
+  inflight          Poll the in-flight sources now and say what each of them says
+  plan              Draw the timeline that these settings give
   install DIR       Copy this binary into DIR, for an init container
+  completions SHELL Print completions for bash, zsh, fish, elvish or powershell, or the man page
 
+{with a running one}
 Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
 TIDEGATE_* variables, flags. docs/configuration.md has every one.
 
@@ -114,7 +181,12 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     match COMMANDS.iter().find(|(name, _)| *name == first) {
         Some((_, Word::Run)) => run(arguments.split_off(1)),
         Some((_, Word::Check)) => check(arguments.split_off(1)),
+        Some((_, Word::Inflight)) => inflight(arguments.split_off(1)),
         Some((_, Word::Install)) => install(arguments.split_off(1), started_as),
+        Some((_, Word::Order(order))) => asking::order(*order, arguments.split_off(1)),
+        Some((_, Word::Status)) => asking::status(arguments.split_off(1)),
+        Some((_, Word::Plan)) => plan(arguments.split_off(1)),
+        Some((_, Word::Completions)) => completions(arguments.split_off(1)),
         Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
         None if first == "help" => Ok(Invocation::Print(run_definition().render_help().to_string())),
         None => Err(stray(first)),
@@ -140,6 +212,40 @@ fn run(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
         Ok(matches) => matches,
         Err(error) => return said(&error),
     };
+    let asked = asked(&mut matches);
+    let mut command = matches.remove_many::<OsString>("command").into_iter().flatten();
+    let Some(program) = command.next() else {
+        return Err(no_command());
+    };
+    Ok(Invocation::Run(Run {
+        asked,
+        program,
+        arguments: command.collect(),
+    }))
+}
+
+fn plan(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    match plan_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Plan(asked(&mut matches))),
+        Err(error) => said(&error),
+    }
+}
+
+fn inflight(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    match inflight_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Inflight(Inflight {
+            times: match matches.get_flag("watch") {
+                true => Times::Repeatedly,
+                false => Times::Once,
+            },
+            asked: asked(&mut matches),
+        })),
+        Err(error) => said(&error),
+    }
+}
+
+/// The settings among what was given.
+fn asked(matches: &mut ArgMatches) -> Asked {
     let mut flags = Vec::new();
     for flag in FLAGS {
         if let Some(value) = matches.remove_one::<OsString>(flag.long) {
@@ -151,16 +257,30 @@ fn run(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
             flags.push((flag, OsString::from(word)));
         }
     }
-    let mut command = matches.remove_many::<OsString>("command").into_iter().flatten();
-    let Some(program) = command.next() else {
-        return Err(no_command());
-    };
-    Ok(Invocation::Run(Run {
+    Asked {
         config: matches.remove_one("config"),
         flags,
-        program,
-        arguments: command.collect(),
-    }))
+    }
+}
+
+fn completions(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    const SHELLS: &str = "name one of bash, zsh, fish, elvish, powershell, or man for the man page";
+    let matches = match completions_definition().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
+            return Err(UsageError(format!("completions: no shell; {SHELLS}")));
+        }
+        Err(error) => return said(&error),
+    };
+    let word = matches.get_one::<String>("shell").map_or("", String::as_str);
+    match (word, word.parse()) {
+        ("man", _) => Ok(Invocation::Completions(Completions::Man)),
+        (_, Ok(shell)) => Ok(Invocation::Completions(Completions::Shell(shell))),
+        (_, Err(_)) => Err(UsageError(format!(
+            "completions: {} is no shell; {SHELLS}",
+            word.escape_debug()
+        ))),
+    }
 }
 
 fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
@@ -189,45 +309,20 @@ fn install(arguments: Vec<OsString>, started_as: OsString) -> Result<Invocation,
 }
 
 fn run_definition() -> Command {
-    let mut definition = Command::new("tidegate")
+    with_settings(Command::new("tidegate"))
         .no_binary_name(true)
         .disable_version_flag(true)
         .about(env!("CARGO_PKG_DESCRIPTION"))
-        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate install DIR")
-        .after_help(COMMANDS_HELP)
-        .arg(
-            Arg::new("config")
-                .long("config")
-                .value_name("FILE")
-                .value_parser(PathBufValueParser::new())
-                .help("The config file, YAML [default: none]"),
-        )
+        .override_usage(USAGE)
+        .after_help(COMMANDS_HELP.replace("{with a running one}", asking::HELP))
+        .version(env!("CARGO_PKG_VERSION"))
         .arg(
             Arg::new("version")
                 .long("version")
                 .short('V')
                 .action(ArgAction::Version)
                 .help("Print version"),
-        );
-    for flag in FLAGS {
-        definition = definition.arg(
-            Arg::new(flag.long)
-                .long(flag.long)
-                .value_name(flag.value)
-                .value_parser(OsStringValueParser::new())
-                .help(flag.help)
-                .help_heading(flag.purpose.heading()),
-        );
-    }
-    definition
-        .arg(
-            switch(&VERBOSE)
-                .short('v')
-                .long("verbose")
-                .conflicts_with(SILENT.long),
         )
-        .arg(switch(&SILENT).short('q'))
-        .version(env!("CARGO_PKG_VERSION"))
         .arg(
             Arg::new("command")
                 .value_name("COMMAND")
@@ -236,6 +331,84 @@ fn run_definition() -> Command {
                 .last(true)
                 .help("The program to run and its arguments"),
         )
+}
+
+/// The flags that a command takes which acts on settings.
+fn with_settings(definition: Command) -> Command {
+    let definition = definition.arg(
+        Arg::new("config")
+            .long("config")
+            .value_name("FILE")
+            .value_parser(PathBufValueParser::new())
+            .help("The config file, YAML [default: none]"),
+    );
+    let flags = FLAGS.iter().map(|flag| {
+        Arg::new(flag.long)
+            .long(flag.long)
+            .value_name(flag.value)
+            .value_parser(OsStringValueParser::new())
+            .help(flag.help)
+            .help_heading(flag.purpose.heading())
+    });
+    definition
+        .args(flags)
+        .arg(
+            switch(&VERBOSE)
+                .short('v')
+                .long("verbose")
+                .conflicts_with(SILENT.long),
+        )
+        .arg(switch(&SILENT).short('q'))
+}
+
+fn plan_definition() -> Command {
+    with_settings(Command::new("tidegate plan"))
+        .no_binary_name(true)
+        .about("Draw the timeline that these settings give; what run would refuse is refused")
+        .override_usage("tidegate plan [--config FILE] [OPTIONS]")
+}
+
+fn inflight_definition() -> Command {
+    with_settings(Command::new("tidegate inflight"))
+        .no_binary_name(true)
+        .about("Poll the in-flight sources now; say what each says, how long it took, and the sum")
+        .override_usage("tidegate inflight [--watch] [--config FILE] [OPTIONS]")
+        .after_help("Exit codes: 0 every source is known, 1 one is not; with --watch, as of the last poll.")
+        .arg(
+            Arg::new("watch")
+                .long("watch")
+                .action(ArgAction::SetTrue)
+                .help("Poll every drain.pollInterval until a signal ends it"),
+        )
+}
+
+fn completions_definition() -> Command {
+    Command::new("tidegate completions")
+        .no_binary_name(true)
+        .about("Print completions for a shell, or the man page")
+        .override_usage("tidegate completions SHELL")
+        .arg(
+            Arg::new("shell")
+                .value_name("SHELL")
+                .required(true)
+                .help("bash, zsh, fish, elvish or powershell; man for the man page"),
+        )
+}
+
+/// All of it as one definition, for completions and the man page.
+pub fn whole() -> Command {
+    let command = |name: &'static str, definition: Command| definition.name(name).no_binary_name(false);
+    let orders = Order::ALL.map(|order| command(order.word(), asking::order_definition(order)));
+    run_definition()
+        .no_binary_name(false)
+        .subcommand(command("run", run_definition()))
+        .subcommand(command("check", check_definition()))
+        .subcommand(command("inflight", inflight_definition()))
+        .subcommand(command("plan", plan_definition()))
+        .subcommand(command("install", install_definition()))
+        .subcommands(orders)
+        .subcommand(command("status", asking::status_definition()))
+        .subcommand(command("completions", completions_definition()))
 }
 
 fn switch(flag: &'static Flag) -> Arg {
@@ -371,8 +544,9 @@ mod tests {
             );
         }
         let run = run_of(&["--grace-period", "30s", "-v", "--config", "a.yaml", "--", "x"]);
-        assert_eq!(run.config, Some("a.yaml".into()));
+        assert_eq!(run.asked.config, Some("a.yaml".into()));
         let flags: Vec<_> = run
+            .asked
             .flags
             .iter()
             .map(|(flag, value)| (flag.path, value.to_str()))
@@ -408,7 +582,7 @@ mod tests {
             panic!("understood")
         };
         assert_eq!((run.program, run.arguments), (odd.clone(), vec![odd.clone()]));
-        assert_eq!(run.flags[0].1, odd);
+        assert_eq!(run.asked.flags[0].1, odd);
     }
 
     #[test]
@@ -418,7 +592,7 @@ mod tests {
         };
         for flag in FLAGS {
             let run = run_of(&[&format!("--{}", flag.long), "x", "--", "serve"]);
-            assert_eq!(run.flags, [(flag, OsString::from("x"))]);
+            assert_eq!(run.asked.flags, [(flag, OsString::from("x"))]);
             assert!(help.contains(&format!("--{}", flag.long)), "{help}");
             assert!(help.contains(&format!("[env: {}]", flag.variable)), "{help}");
         }
@@ -489,10 +663,43 @@ mod tests {
                 &["check"],
                 "check: no file; name one, as in: tidegate check tidegate.yaml",
             ),
+            (
+                &["inflight", "--wach"],
+                "--wach: unknown option; did you mean --watch?",
+            ),
             (&["check", "--fast", "x"], "--fast: unknown option"),
+            (&["statsu"], "statsu: unknown command; did you mean status?"),
+            (&["prestop", "now"], "prestop: takes no \"now\"; leave it out"),
+            (&["drain", "--for", "1s"], "--for: unknown option"),
+            (&["hurry", "--socket"], "--socket: its value is missing"),
+            (
+                &["status", "-o", "yaml"],
+                "--output: \"yaml\" is no format; write text or json",
+            ),
         ] {
             assert_eq!(refused(line), told, "{line:?}");
         }
+    }
+
+    #[test]
+    fn orders_and_questions_are_understood() {
+        for order in Order::ALL {
+            assert_eq!(
+                understand(&[order.word()]),
+                Ok(Invocation::Order(order, Reach::default()))
+            );
+        }
+        let reach = Reach {
+            socket: Some("/a.sock".into()),
+        };
+        assert_eq!(
+            understand(&["status", "--watch", "-o", "json", "--socket", "/a.sock"]),
+            Ok(Invocation::Status(StatusAsked {
+                reach,
+                output: Output::Json,
+                span: Span::Watch
+            }))
+        );
     }
 
     #[test]
@@ -506,25 +713,18 @@ mod tests {
     }
 
     #[test]
-    #[ignore = "a measurement; run it with --release --ignored --nocapture"]
-    fn parsing_is_quick() {
-        let line = [
-            "tidegate",
-            "--grace-period",
-            "30s",
-            "--quiet",
-            "1s",
-            "--",
-            "serve",
-            "--port",
-            "80",
-        ];
-        let rounds = 2000;
-        let begin = std::time::Instant::now();
-        for _ in 0..rounds {
-            let parsed = parse(line.iter().map(OsString::from));
-            assert!(std::hint::black_box(parsed).is_ok());
-        }
-        println!("args::parse: {:?} each", begin.elapsed() / rounds);
+    fn inflight_takes_its_sources_from_the_file_or_flags() {
+        let line = ["inflight", "--config", "a.yaml", "--watch", "--inflight-url", "u"];
+        let Ok(Invocation::Inflight(inflight)) = understand(&line) else {
+            panic!("understood")
+        };
+        assert_eq!(inflight.asked.config, Some("a.yaml".into()));
+        assert_eq!(inflight.asked.flags.len(), 1);
+        assert_eq!(inflight.times, Times::Repeatedly);
+        let once = Inflight {
+            asked: Asked::default(),
+            times: Times::Once,
+        };
+        assert_eq!(understand(&["inflight"]), Ok(Invocation::Inflight(once)));
     }
 }

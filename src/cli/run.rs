@@ -14,8 +14,10 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinError;
 use tracing::{info, warn};
 
+use crate::admin;
 use crate::child::{
-    Child, Command, Inherited, Reaper, Received, Role, Signals, SpawnError, Spawner, SuccessCodes, Terminal,
+    Child, Command, Inherited, Reaper, Received, Role, Signal, Signals, SpawnError, Spawner, SuccessCodes,
+    Terminal, forget_the_start,
 };
 use crate::config::Settings;
 use crate::drain::driver::drive;
@@ -26,7 +28,7 @@ use crate::inflight::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{log, termination};
 
-/// The health connections get this long to hear that we are leaving, and never past D.
+/// Those who are connected get this long to hear that we are leaving, and never past D.
 const FAREWELL: Duration = Duration::from_millis(100);
 
 /// Why a run did not begin, or broke off.
@@ -69,12 +71,16 @@ impl RunError {
 pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Result<u8, RunError> {
     start_log(settings);
     let health = health::bind(&settings.health.listen)?;
+    let triggers = triggers(settings, &inherited);
     let program = Program::start(command, inherited)?;
+    // Not before: the program starts as early as without us. A preStop hook that is earlier looks again.
+    let admin = admin::open(&settings.admin);
     let shown = Shown::new(settings);
     let runtime = new_runtime()?;
-    let ended = runtime.block_on(supervise(settings, program, health, shown));
-    // Dropping it would wait for a name lookup that hangs, past D.
-    runtime.shutdown_background();
+    let ended = runtime.block_on(supervise(settings, triggers, program, (health, admin), shown));
+    // Dropping it would wait for a name lookup that hangs, past D; and the kernel closes what is open faster
+    // than we do.
+    std::mem::forget(runtime);
     Ok(ended?.exit_code)
 }
 
@@ -83,6 +89,15 @@ fn start_log(settings: &Settings) {
     if let Some(warning) = settings.warning() {
         warn!(target: "config", "{warning}");
     }
+}
+
+/// The signals that start the drain. A shell without job control starts what it puts in the background with
+/// SIGINT and SIGQUIT ignored (POSIX 2.11): a Ctrl-C for what is in front then means nobody here, so they
+/// are forwarded like any other, and the program, which ignores them as well, does what it would without us.
+fn triggers(settings: &Settings, inherited: &Inherited) -> Vec<Signal> {
+    let is_for_others = |signal| matches!(signal, Signal::INT | Signal::QUIT) && inherited.ignores(signal);
+    let wished = settings.drain.triggers.iter().copied();
+    wished.filter(|signal| !is_for_others(*signal)).collect()
 }
 
 /// The program, up, and what keeps it: who reaps it, what signals it, the terminal it was lent.
@@ -148,14 +163,16 @@ fn new_runtime() -> Result<Runtime, RunError> {
         .map_err(RunError::kernel("epoll"))
 }
 
-/// Serves health, drives the program to its end, and says the last words.
+/// Serves health and the admin socket, drives the program to its end, and says the last words.
 async fn supervise(
     settings: &Settings,
+    triggers: Vec<Signal>,
     program: Program,
-    health: Bound,
+    (health, admin): (Bound, Option<admin::Bound>),
     shown: Shown,
 ) -> Result<Ended, RunError> {
     let server = shown.serve(health)?;
+    let (admin, asked) = admin::serve(admin);
     let Program {
         child,
         reaper,
@@ -164,6 +181,7 @@ async fn supervise(
         early,
         terminal,
     } = program;
+    let sources = Sources::new(settings.inflight.clone()).started_by(&spawner);
     let child = Arc::new(child);
     let hands = Hands {
         child: Arc::clone(&child),
@@ -177,23 +195,25 @@ async fn supervise(
         spawner,
         board: shown.board,
         metrics: shown.metrics,
-        poller: Poller::new(
-            Sources::new(settings.inflight.clone()),
-            settings.drain.poll_timeout,
-        ),
+        poller: Poller::new(sources, settings.drain.poll_timeout),
         stop_signal: settings.child.stop_signal,
         target: settings.child.signal_target,
-        triggers: settings.drain.triggers.clone(),
+        triggers,
         success_codes: SuccessCodes::new(settings.child.success_codes.iter().copied()),
     };
     let reaping = tokio::spawn(reaper.run());
+    // A task of its own: what wakes the future of block_on goes through an eventfd, a task is just run.
+    let driving = tokio::spawn(drive(Machine::new(settings.rules()), hands, early, asked));
+    forget_the_start();
     let ended = tokio::select! {
-        ended = drive(Machine::new(settings.rules()), hands, early) => ended.map_err(RunError::kernel("signals"))?,
+        ended = driving => ended.map_err(io::Error::other).and_then(std::convert::identity).map_err(RunError::kernel("signals"))?,
         never = follow(terminal.as_ref(), &child) => match never {},
         broken = reaping => return Err(RunError::Kernel { what: "signalfd", why: broke_off(broken) }),
     };
     report(&ended, &settings.telemetry.termination_log);
-    server.shutdown(farewell(&ended)).await;
+    let farewell = farewell(&ended);
+    admin.shutdown(farewell).await;
+    server.shutdown(farewell).await;
     Ok(ended)
 }
 
@@ -240,7 +260,7 @@ fn report(ended: &Ended, termination_log: &Path) {
     }
 }
 
-/// Until when the health connections may take their leave.
+/// Until when those who are connected may take their leave.
 fn farewell(ended: &Ended) -> Instant {
     let until = Instant::now() + FAREWELL;
     ended.deadline.map_or(until, |deadline| until.min(deadline))

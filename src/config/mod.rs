@@ -12,7 +12,7 @@
 //! | `schema/` | every key, once; its variable and its reading come from that definition |
 //! | `section`, `entry` | what the definition becomes: reading, merging, setting, listing |
 //! | `reading` | the walk through a document that knows the place of what it refuses |
-//! | `scalars`, `duration`, `signal`, `listen`, `url`, `query` | how each kind of value is read, and why refused; the types are those of the rooms that use them |
+//! | `scalars`, `duration`, `signal`, `listen`, `url`, `inflight` | how each kind of value is read, and why refused; the types are those of the rooms that use them |
 //! | `document` | one YAML text, with the line of what is wrong |
 //! | `environment`, `flags` | the short ways to set one key |
 //! | `layers` | later wins |
@@ -29,11 +29,11 @@ pub mod entry;
 pub mod environment;
 mod error;
 pub mod flags;
+mod inflight;
 mod judges;
 mod layers;
 mod listen;
 mod nearest;
-mod query;
 mod reading;
 mod rules;
 mod scalars;

@@ -1,5 +1,6 @@
 //! From what was written to what is in force: the defaults, and the rules between keys.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use crate::drain::budget::{Grace, Margin, PlanError, Seconds, Waits, Window, Wis
 use crate::drain::machine::OnUnknown;
 use crate::drain::{Budget, Plan};
 use crate::health::{LIVENESS, Listen};
-use crate::inflight::{PrometheusConfig, SourceConfig};
+use crate::inflight::{ExecConfig, FileConfig, JsonConfig, PrometheusConfig, SourceConfig, Take, TcpConfig};
 
 use super::entry::{Refusal, quoted};
 use super::error::{ConfigError, Origin};
@@ -35,7 +36,7 @@ impl Settings {
         let config = layers.config.clone();
         let plan = rules.plan(&config)?;
         let inflight = rules.inflight(config.inflight.unwrap_or_default())?;
-        let drain = rules.drain(config.drain.unwrap_or_default(), &plan)?;
+        let drain = rules.drain(config.drain.unwrap_or_default())?;
         if !inflight.is_empty() && plan.waits == Waits::Kept && drain.poll_interval > plan.budget.0 {
             return Err(rules.broken(
                 format!(
@@ -52,6 +53,7 @@ impl Settings {
             drain,
             inflight,
             health: rules.health(config.health.unwrap_or_default())?,
+            admin: config.admin.and_then(|admin| admin.socket).unwrap_or_default(),
             telemetry: telemetry(config.telemetry.unwrap_or_default()),
         })
     }
@@ -177,7 +179,7 @@ impl Rules<'_> {
         })
     }
 
-    fn drain(&self, drain: schema::Drain, plan: &Plan) -> Result<DrainSettings, ConfigError> {
+    fn drain(&self, drain: schema::Drain) -> Result<DrainSettings, ConfigError> {
         let millis = Duration::from_millis;
         let nonzero = millis(1);
         let triggers = drain.triggers.map_or_else(
@@ -206,7 +208,7 @@ impl Rules<'_> {
             stalled_after: self.at_least(
                 nonzero,
                 "drain.stalledAfter",
-                drain.stalled_after.unwrap_or_else(|| stalled_after(plan)),
+                drain.stalled_after.unwrap_or(millis(30_000)),
             )?,
             triggers,
         })
@@ -215,17 +217,79 @@ impl Rules<'_> {
     fn inflight(&self, sources: Vec<schema::Source>) -> Result<Vec<SourceConfig>, ConfigError> {
         let mut settings = Vec::with_capacity(sources.len());
         for (index, source) in sources.into_iter().enumerate() {
-            // Every other kind was refused as not supported.
-            let Some(prometheus) = source.prometheus else {
-                continue;
-            };
-            settings.push(SourceConfig::Prometheus(self.prometheus(index, prometheus)?));
+            settings.push(self.source(&format!("inflight[{index}]"), source)?);
         }
         Ok(settings)
     }
 
-    fn prometheus(&self, index: usize, written: schema::Prometheus) -> Result<PrometheusConfig, ConfigError> {
-        let place = format!("inflight[{index}].prometheus");
+    /// A source: its shape holds, so that exactly one kind is there with all that it requires.
+    fn source(&self, place: &str, source: schema::Source) -> Result<SourceConfig, ConfigError> {
+        let absent = |key: &str| self.refused(&format!("{place}.{key}"), "is missing".to_owned());
+        if let Some(json) = source.json {
+            let (Some(url), Some(path)) = (json.url, json.path) else {
+                return Err(absent("json"));
+            };
+            let take = match json.length {
+                Some(true) => Take::Length,
+                Some(false) | None => Take::Number,
+            };
+            return Ok(SourceConfig::Json(JsonConfig::new(url, path, take)));
+        }
+        if let Some(tcp) = source.tcp {
+            return self.tcp(&format!("{place}.tcp"), tcp).map(SourceConfig::Tcp);
+        }
+        if let Some(exec) = source.exec {
+            return self.exec(&format!("{place}.exec"), exec).map(SourceConfig::Exec);
+        }
+        if let Some(file) = source.file {
+            let path = file.path.ok_or_else(|| absent("file"))?;
+            return Ok(SourceConfig::File(FileConfig::new(path)));
+        }
+        if let Some(known) = source.preset {
+            let (Some(name), Some(url)) = (known.name, known.url) else {
+                return Err(absent("preset"));
+            };
+            let source = name.source(url);
+            return source.map_err(|why| self.refused(&format!("{place}.preset"), why.to_string()));
+        }
+        let prometheus = source.prometheus.ok_or_else(|| absent("prometheus"))?;
+        self.prometheus(&format!("{place}.prometheus"), prometheus)
+            .map(SourceConfig::Prometheus)
+    }
+
+    fn tcp(&self, place: &str, written: schema::Tcp) -> Result<TcpConfig, ConfigError> {
+        let ports = written.ports.unwrap_or_default();
+        self.each_once(&format!("{place}.ports"), &ports, u16::to_string)?;
+        Ok(TcpConfig {
+            ports,
+            idle_after: self.at_least(
+                Duration::from_millis(1),
+                &format!("{place}.idleAfter"),
+                written.idle_after.unwrap_or(TcpConfig::IDLE_AFTER),
+            )?,
+            mode: written.mode.unwrap_or_default(),
+            ignore_peers: written.ignore_peers.unwrap_or_default(),
+        })
+    }
+
+    fn exec(&self, place: &str, written: schema::Exec) -> Result<ExecConfig, ConfigError> {
+        let mut words = written
+            .command
+            .unwrap_or_default()
+            .into_iter()
+            .map(OsString::from);
+        let Some(program) = words.next() else {
+            return Err(self.refused(&format!("{place}.command"), "names no program".to_owned()));
+        };
+        let timeout = self.at_least(
+            Duration::from_millis(1),
+            &format!("{place}.timeout"),
+            written.timeout.unwrap_or(ExecConfig::TIMEOUT),
+        )?;
+        Ok(ExecConfig::new(program, words, timeout))
+    }
+
+    fn prometheus(&self, place: &str, written: schema::Prometheus) -> Result<PrometheusConfig, ConfigError> {
         // In a document both are required; a variable or flag can come without the other.
         let Some(url) = written.url else {
             let why = "needs --inflight-url or TIDEGATE_INFLIGHT_URL beside it";
@@ -306,12 +370,4 @@ fn telemetry(telemetry: schema::Telemetry) -> TelemetrySettings {
             .termination_log
             .unwrap_or_else(|| PathBuf::from("/dev/termination-log")),
     }
-}
-
-/// 30 s, or a quarter of the budget: with a grace period of 30 s in-flight is watched for half
-/// a minute at the very most, and a stall that is never noticed is not reported either.
-fn stalled_after(plan: &Plan) -> Duration {
-    Duration::from_secs(30)
-        .min(plan.budget.0 / 4)
-        .max(Duration::from_millis(1))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::admin::Socket;
 use crate::child::{Signal, Target};
 use crate::drain::Plan;
 use crate::drain::machine::OnUnknown;
@@ -23,6 +24,8 @@ pub struct Settings {
     pub inflight: Vec<SourceConfig>,
     /// The health server.
     pub health: HealthSettings,
+    /// Where the owner's socket is.
+    pub admin: Socket,
     /// Logs and the termination message.
     pub telemetry: TelemetrySettings,
 }

@@ -5,7 +5,7 @@
 
 use crate::health::Listen;
 
-use super::schema::{Config, Health, Socket, Source};
+use super::schema::{Config, Health};
 
 /// A key that is refused when it is asked for.
 pub struct NotYet {
@@ -20,32 +20,8 @@ fn health(config: &Config, asked: fn(&Health) -> bool) -> bool {
     config.health.as_ref().is_some_and(asked)
 }
 
-fn source(config: &Config, asked: fn(&Source) -> bool) -> bool {
-    config.inflight.iter().flatten().any(asked)
-}
-
 /// All of them.
 pub const NOT_YET: &[NotYet] = &[
-    NotYet {
-        key: "inflight[].json",
-        asked: |config| source(config, |source| source.json.is_some()),
-    },
-    NotYet {
-        key: "inflight[].tcp",
-        asked: |config| source(config, |source| source.tcp.is_some()),
-    },
-    NotYet {
-        key: "inflight[].exec",
-        asked: |config| source(config, |source| source.exec.is_some()),
-    },
-    NotYet {
-        key: "inflight[].file",
-        asked: |config| source(config, |source| source.file.is_some()),
-    },
-    NotYet {
-        key: "inflight[].preset",
-        asked: |config| source(config, |source| source.preset.is_some()),
-    },
     NotYet {
         key: "health.tls",
         asked: |config| health(config, |health| health.tls.is_some()),
@@ -88,13 +64,6 @@ pub const NOT_YET: &[NotYet] = &[
                 .as_ref()
                 .and_then(|lifecycle| lifecycle.token_file.as_ref());
             file.is_some_and(|file| !file.is_empty())
-        },
-    },
-    NotYet {
-        key: "admin.socket",
-        asked: |config| {
-            let socket = config.admin.as_ref().and_then(|admin| admin.socket.as_ref());
-            socket.is_some_and(|socket| *socket != Socket::Off)
         },
     },
 ];

@@ -1,7 +1,9 @@
 //! The loop around the machine: the world becomes events.
 //!
 //! This is the one place that reads the clock for the drain. What the machine's actions do
-//! to the world stands in [`hands`](super::hands).
+//! to the world stands in [`hands`](super::hands); what people ask of it comes in at `desk`.
+
+mod desk;
 
 use std::io;
 use std::time::Instant;
@@ -9,24 +11,38 @@ use std::time::Instant;
 use tokio::sync::mpsc;
 use tracing::info;
 
+use self::desk::Desk;
 use super::hands::{Ended, Hands, Heard};
 use super::machine::{Event, Evidence, Machine, Told};
+use super::order::Asked;
 use super::record::Trigger;
 use super::table::Phase;
 use crate::child::{ChildEnd, Received};
 use crate::health::Audience;
 
-/// Runs the child to its end. `early` are the signals that came before it was up.
+/// Signals taken in one go before others have their turn: whoever queues them without end must
+/// not hold up the stop signal, SIGKILL, or the end of the child.
+const AT_ONCE: u32 = 64;
+
+/// Runs the child to its end. `early` are the signals that came before it was up; `asked` is
+/// what people and hooks ask of it, which may be nobody.
 ///
 /// # Errors
 /// When signals can no longer be read: the runtime has no memory or descriptors left.
-pub async fn drive(machine: Machine, hands: Hands, early: Vec<Received>) -> io::Result<Ended> {
+pub async fn drive(
+    machine: Machine,
+    hands: Hands,
+    early: Vec<Received>,
+    asked: mpsc::Receiver<Asked>,
+) -> io::Result<Ended> {
     let (tell, heard) = mpsc::channel(16);
     Driver {
         machine,
         hands,
+        desk: Desk::new(asked, Instant::now()),
         tell,
         heard,
+        signals_in_a_row: 0,
     }
     .run(early)
     .await
@@ -35,8 +51,10 @@ pub async fn drive(machine: Machine, hands: Hands, early: Vec<Received>) -> io::
 struct Driver {
     machine: Machine,
     hands: Hands,
+    desk: Desk,
     tell: mpsc::Sender<Heard>,
     heard: mpsc::Receiver<Heard>,
+    signals_in_a_row: u32,
 }
 
 impl Driver {
@@ -46,6 +64,7 @@ impl Driver {
             let now = Instant::now();
             while let Some(action) = self.machine.poll_action() {
                 if let Some(ended) = self.hands.perform(action, &self.machine, &self.tell, now) {
+                    self.publish(now);
                     return Ok(ended);
                 }
             }
@@ -53,19 +72,32 @@ impl Driver {
             if self.machine.has_actions() {
                 continue;
             }
-            let wake = [self.machine.next_deadline(), self.evidence_expiry(now)]
-                .into_iter()
-                .flatten()
-                .min();
-            let listening = self.wants_evidence();
+            self.desk.reply();
+            self.publish(now);
+            let moments = [
+                self.machine.next_deadline(),
+                self.evidence_expiry(now),
+                self.next_glimpse(),
+            ];
+            let wake = moments.into_iter().flatten().min();
+            let listening = self.wants_evidence() || self.desk.is_followed();
+            let signals_turn = self.signals_in_a_row < AT_ONCE;
+            self.signals_in_a_row += 1;
             tokio::select! {
                 biased;
-                received = self.hands.signals.next() => self.receive(received?),
+                received = self.hands.signals.next(), if signals_turn => {
+                    self.receive(received?);
+                    continue;
+                }
                 end = self.hands.child.ended(), if self.hands.child_end.is_none() => self.child_ended(end),
                 Some(heard) = self.heard.recv() => self.hear(heard),
+                Some(asked) = self.desk.next() => self.attend(asked),
                 () = self.hands.board.changed(), if listening => {}
-                () = at(wake) => self.machine.handle(Instant::now(), Event::Tick),
+                () = at(wake) => self.tick(),
+                // Other tasks and the clock have had their turn, and there was nothing.
+                () = tokio::task::yield_now(), if !signals_turn => {}
             }
+            self.signals_in_a_row = 0;
         }
     }
 
@@ -105,9 +137,20 @@ impl Driver {
         self.machine.handle(Instant::now(), Event::ChildGone);
     }
 
+    fn tick(&mut self) {
+        let now = Instant::now();
+        self.glimpse_again(now);
+        self.machine.handle(now, Event::Tick);
+    }
+
     fn hear(&mut self, heard: Heard) {
         let now = Instant::now();
         match heard {
+            Heard::Sample { begun, sample } if self.desk.takes(begun) => {
+                let look = self.hands.note_sample(begun, sample);
+                self.hands.poller.note_glimpse(Some(look.in_flight));
+                self.glimpsed(now);
+            }
             Heard::Sample { begun, sample } => {
                 let look = self.hands.note_sample(begun, sample);
                 self.machine.handle(now, Event::Look(look));

@@ -145,7 +145,12 @@ impl Hands {
 
     fn end_leftovers(&self, gently: Gently, tell: &mpsc::Sender<Heard>) {
         let leftovers = Leftovers::of(&self.spawner, &self.child);
-        if !leftovers.none_left() {
+        if leftovers.none_left() {
+            // The usual end, heard at once and without a task. A full channel takes the long way.
+            if tell.try_send(Heard::NobodyLeft).is_ok() {
+                return;
+            }
+        } else {
             match gently {
                 Gently::Yes => info!(target: "child", "processes are left: SIGTERM"),
                 Gently::No => warn!(target: "child", "processes are still left: SIGKILL"),
@@ -287,6 +292,7 @@ fn shown(in_flight: Option<InFlight>) -> String {
 pub struct Poller {
     state: PollerState,
     last_unknown: Option<Unknown>,
+    glimpsed: Option<InFlight>,
 }
 
 enum PollerState {
@@ -306,18 +312,30 @@ impl Poller {
         Self {
             state: PollerState::Idle { sources, timeout },
             last_unknown: None,
+            glimpsed: None,
         }
     }
 
+    /// What was seen when somebody last asked, outside a drain.
+    pub(super) fn glimpsed(&self) -> Option<InFlight> {
+        self.glimpsed
+    }
+
+    /// What is seen now; `None` while that is still to come.
+    pub(super) fn note_glimpse(&mut self, in_flight: Option<InFlight>) {
+        self.glimpsed = in_flight;
+    }
+
     /// Begins a look; the answer comes as [`Heard::Sample`].
-    fn look(&mut self, now: Instant, tell: &mpsc::Sender<Heard>) {
+    pub(super) fn look(&mut self, now: Instant, tell: &mpsc::Sender<Heard>) {
         if let PollerState::Idle { sources, timeout } = &mut self.state {
             let sources = std::mem::replace(sources, Sources::new(Vec::new()));
             let ask = start_polling(sources, *timeout, tell.clone());
             self.state = PollerState::Working { ask };
         }
         if let PollerState::Working { ask } = &self.state {
-            // The machine asks for a look only when the last one was answered, so there is room.
+            // The machine asks for a look only when its last one was answered, and so does the desk:
+            // there is room.
             let _ = ask.try_send(now);
         }
     }
@@ -328,7 +346,7 @@ fn start_polling(
     timeout: Duration,
     tell: mpsc::Sender<Heard>,
 ) -> mpsc::Sender<Instant> {
-    let (ask, mut asked) = mpsc::channel(1);
+    let (ask, mut asked) = mpsc::channel(2);
     tokio::spawn(async move {
         while let Some(begun) = asked.recv().await {
             let sample = sources.poll(timeout).await;

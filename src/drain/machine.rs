@@ -131,6 +131,11 @@ impl Machine {
         &self.record
     }
 
+    /// Whether calls in flight can be counted.
+    pub fn measured(&self) -> Measured {
+        self.rules.measured
+    }
+
     /// The moment by which everything is over, once a stop has begun.
     pub fn deadline(&self) -> Option<Instant> {
         match self.state {

@@ -12,6 +12,8 @@
 //! | [`report`] | what a person reads of it, and what a machine parses |
 //! | [`driver`] | the loop around the machine: the world becomes events |
 //! | [`hands`] | its actions become calls |
+//! | [`order`] | what people and hooks ask of a run, and what it answers |
+//! | [`status`] | what a run is doing now |
 
 pub mod action;
 pub mod budget;
@@ -19,9 +21,11 @@ pub mod driver;
 pub mod event;
 pub mod hands;
 pub mod machine;
+pub mod order;
 pub mod quiet;
 pub mod record;
 pub mod report;
+pub mod status;
 pub mod table;
 
 pub use budget::{Budget, Grace, Margin, Plan, Window};

@@ -4,14 +4,14 @@
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
+use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, UnixAddr};
 use thiserror::Error;
 
 /// Connections the kernel keeps for us until they are accepted; the kernel caps it at
@@ -127,7 +127,7 @@ impl Bound {
 /// Binds and listens, blocking for no longer than the system calls take. Descriptors are close-on-exec
 /// and non-blocking.
 ///
-/// A TCP port left in TIME_WAIT by a predecessor is taken over (SO_REUSEADDR, set by the standard library).
+/// A TCP port left in TIME_WAIT by a predecessor is taken over (SO_REUSEADDR).
 /// A socket file nobody listens on is replaced; one that is alive is never stolen. Its mode follows the
 /// umask.
 ///
@@ -146,10 +146,11 @@ pub fn bind(listen: &Listen) -> Result<Bound, BindError> {
 
 fn bind_tcp(wanted: SocketAddr) -> Result<Bound, BindError> {
     let made = || -> io::Result<_> {
-        let listener = TcpListener::bind(wanted)?;
-        listener.set_nonblocking(true)?;
-        deepen_backlog(&listener)?;
-        let address = listener.local_addr()?;
+        let listener = listen_at(wanted)?;
+        let address = match wanted.port() {
+            0 => listener.local_addr()?,
+            _ => wanted,
+        };
         Ok((listener, address))
     };
     match made() {
@@ -170,6 +171,20 @@ fn bind_tcp(wanted: SocketAddr) -> Result<Bound, BindError> {
             _ => BindError::Refused(Address::Tcp(wanted), error),
         }),
     }
+}
+
+/// As the standard library does it, in half the calls: the program is not started before.
+fn listen_at(wanted: SocketAddr) -> io::Result<TcpListener> {
+    let family = match wanted {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let descriptor = socket::socket(family, SockType::Stream, flags, None)?;
+    socket::setsockopt(&descriptor, socket::sockopt::ReuseAddr, &true)?;
+    socket::bind(descriptor.as_raw_fd(), &SockaddrStorage::from(wanted))?;
+    socket::listen(&descriptor, Backlog::new(BACKLOG)?)?;
+    Ok(descriptor.into())
 }
 
 fn bind_unix(path: &Path) -> Result<Bound, BindError> {
@@ -239,7 +254,7 @@ fn knock(path: &Path) -> Result<(), Errno> {
     let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
     let descriptor = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
     let address = UnixAddr::new(path)?;
-    socket::connect(std::os::fd::AsRawFd::as_raw_fd(&descriptor), &address)
+    socket::connect(descriptor.as_raw_fd(), &address)
 }
 
 /// The standard library listens with a backlog of 128; listen(2) again widens it.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::exposition::{Scan, Scanner};
+use super::exposition::{Misses, Scan, Scanner};
 use super::http::{Answer, Client, Endpoint, Framing, UrlError};
-use super::query::{Absent, Query, QueryError, Selector, Tally};
+use super::query::{Absent, Kind, Query, QueryError, Selector, Tally};
 use super::sources::{Arrivals, Measured};
 use super::{Reading, Unknown};
 
@@ -112,7 +112,9 @@ impl PrometheusConfig {
 pub(super) struct Prometheus {
     config: PrometheusConfig,
     client: Client,
-    counters: Vec<f64>,
+    /// Where the query's series stood at the last poll.
+    stood: Vec<(Kind, f64)>,
+    misses: Misses,
 }
 
 impl Prometheus {
@@ -122,13 +124,23 @@ impl Prometheus {
         Self {
             config,
             client,
-            counters: Vec::new(),
+            stood: Vec::new(),
+            misses: Misses::Ignored,
         }
+    }
+
+    pub fn config(&self) -> &PrometheusConfig {
+        &self.config
+    }
+
+    /// From now on, notes what is close to a series that is not there.
+    pub fn explain(&mut self) {
+        self.misses = Misses::Noted;
     }
 
     /// One look, both queries over one pass of the body.
     pub async fn poll(&mut self, timeout: Duration) -> Measured {
-        let mut scanner = Scanner::new(self.config.selectors());
+        let mut scanner = Scanner::new(self.config.selectors()).with(self.misses);
         let answer = self.client.get(timeout, |piece| scanner.feed(piece)).await;
         let scan = scanner.finish();
         let complete = match answer {
@@ -136,13 +148,16 @@ impl Prometheus {
             Err(fault) => Err(Unknown(fault.to_string())),
         };
         match complete {
-            Ok(()) => self.judge(&scan.tallies),
+            Ok(()) => Measured {
+                note: (!scan.near.is_empty()).then(|| scan.near.join("; ")),
+                ..self.judge(&scan.tallies)
+            },
             Err(why) => Measured {
-                reading: self.named(Reading::Unknown(why.clone())),
                 arrivals: match self.config.arrivals {
-                    Some(_) => Arrivals::Unknown(why),
+                    Some(_) => Arrivals::Unknown(why.clone()),
                     None => Arrivals::NotCounted,
                 },
+                ..Measured::of(self.named(Reading::Unknown(why)))
             },
         }
     }
@@ -155,8 +170,8 @@ impl Prometheus {
             Err(why) => Reading::Unknown(why),
         };
         Measured {
-            reading: self.named(reading),
             arrivals: self.arrivals(others),
+            ..Measured::of(self.named(reading))
         }
     }
 
@@ -174,21 +189,26 @@ impl Prometheus {
     /// A counter that stands lower than before was begun anew: the program restarted between two
     /// polls, and the difference of its counters says nothing of the calls it lost.
     fn no_counter_fell(&mut self, tallies: &[Tally]) -> Result<(), Unknown> {
-        let now: Vec<_> = self.config.query.counters(tallies).collect();
-        let fallen = now
-            .iter()
-            .zip(&self.counters)
-            .find(|((_, now), before)| now < before);
-        let outcome = match fallen {
-            Some(((selector, now), before)) => {
-                let text = selector.text();
-                Err(Unknown(format!(
-                    "the counter `{text}` went back from {before} to {now}: the program restarted"
-                )))
+        let mut outcome = Ok(());
+        for (at, now) in self.config.query.stands(tallies).enumerate() {
+            let Some(before) = self.stood.get_mut(at) else {
+                self.stood.push((now.kind, now.value));
+                continue;
+            };
+            // Declared once, it stays a counter: after a restart the page may not have it yet.
+            if before.0 == Kind::Counter && now.value < before.1 {
+                outcome = outcome.and(Err(Unknown(format!(
+                    "the counter `{}` went back from {} to {}: the program restarted",
+                    now.selector.text(),
+                    before.1,
+                    now.value
+                ))));
             }
-            None => Ok(()),
-        };
-        self.counters = now.iter().map(|&(_, value)| value).collect();
+            if now.kind == Kind::Counter {
+                before.0 = Kind::Counter;
+            }
+            before.1 = now.value;
+        }
         outcome
     }
 

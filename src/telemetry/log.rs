@@ -10,6 +10,7 @@
 //! The subscriber is our own because nothing it does may wait: see [`stderr`](super::stderr).
 
 use std::fmt::{self, Write};
+use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use serde_json::{Map, Value};
@@ -18,7 +19,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span;
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use super::stderr::{LONGEST_LINE, Stderr};
+use super::stderr::{LONGEST_LINE, Stderr, cut};
 
 /// How a line looks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +53,7 @@ pub fn start(format: Format, verbosity: Verbosity) {
     let log = Log {
         format,
         most,
-        stderr: Stderr::open(),
+        stderr: OnceLock::new(),
     };
     // It fails only where a log was started before, which then goes on.
     let _ = tracing::subscriber::set_global_default(log);
@@ -61,7 +62,8 @@ pub fn start(format: Format, verbosity: Verbosity) {
 struct Log {
     format: Format,
     most: Level,
-    stderr: Stderr,
+    /// Looked at when there is something to say, which is after the program was started.
+    stderr: OnceLock<Stderr>,
 }
 
 impl Subscriber for Log {
@@ -79,7 +81,7 @@ impl Subscriber for Log {
             Format::Text => text_line(event),
             Format::Json => json_line(event),
         };
-        self.stderr.write_line(line.as_bytes());
+        self.stderr.get_or_init(Stderr::open).write_line(line.as_bytes());
     }
 
     // Spans are not used.
@@ -135,18 +137,6 @@ fn text_line(event: &Event<'_>) -> String {
     cut(&mut line);
     line.push('\n');
     line
-}
-
-fn cut(line: &mut String) {
-    const ELLIPSIS: &str = "…";
-    if line.len() >= LONGEST_LINE {
-        let mut end = LONGEST_LINE - 1 - ELLIPSIS.len();
-        while !line.is_char_boundary(end) {
-            end -= 1;
-        }
-        line.truncate(end);
-        line.push_str(ELLIPSIS);
-    }
 }
 
 #[derive(Default)]

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, send};
@@ -59,6 +60,29 @@ impl Stderr {
             DROPPED.fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    /// Writes `line` without its newline once there is room, or drops and counts it after `patience`.
+    pub fn write_line_within(&self, patience: Duration, mut line: String) {
+        cut(&mut line);
+        line.push('\n');
+        let limit = PollTimeout::try_from(patience).unwrap_or(PollTimeout::MAX);
+        // Whatever it says: the write below finds out by itself.
+        let _ = wait_for_room(limit);
+        self.write_line(line.as_bytes());
+    }
+}
+
+/// Cuts `line` so that it is not too long with its newline.
+pub fn cut(line: &mut String) {
+    const ELLIPSIS: &str = "…";
+    if line.len() >= LONGEST_LINE {
+        let mut end = LONGEST_LINE - 1 - ELLIPSIS.len();
+        while !line.is_char_boundary(end) {
+            end -= 1;
+        }
+        line.truncate(end);
+        line.push_str(ELLIPSIS);
+    }
 }
 
 fn open_anew() -> io::Result<File> {
@@ -73,11 +97,16 @@ fn send_now(line: &[u8]) -> io::Result<usize> {
 }
 
 fn write_if_ready(line: &[u8]) -> io::Result<usize> {
+    wait_for_room(PollTimeout::ZERO)?;
+    // Not through io::Write: that calls a closed stderr a success.
+    Ok(nix::unistd::write(io::stderr(), line)?)
+}
+
+fn wait_for_room(limit: PollTimeout) -> io::Result<()> {
     let stderr = io::stderr();
     let mut fds = [PollFd::new(stderr.as_fd(), PollFlags::POLLOUT)];
-    if poll(&mut fds, PollTimeout::ZERO)? == 0 {
-        return Err(io::ErrorKind::WouldBlock.into());
+    match poll(&mut fds, limit)? {
+        0 => Err(io::ErrorKind::WouldBlock.into()),
+        _ => Ok(()),
     }
-    // Not through io::Write: that calls a closed stderr a success.
-    Ok(nix::unistd::write(&stderr, line)?)
 }

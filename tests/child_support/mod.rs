@@ -64,6 +64,7 @@ pub fn under(launcher: &[&str], text: &str) -> String {
     command
         .args(&words[1..])
         .arg(format!("{PRELUDE}\n{text}"))
+        .env("TIDEGATE_ADMIN_SOCKET", "off")
         .env("TEST_TIDEGATE", env!("CARGO_BIN_EXE_tidegate"));
     let output = run(&mut command);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();

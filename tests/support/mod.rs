@@ -3,6 +3,7 @@
 //! | file | what it gives |
 //! | --- | --- |
 //! | [`tidegate`] | starts `tidegate run … -- CMD`, signals it, waits for its end, leaves nothing behind |
+//! | [`client`] | `tidegate prestop`, `drain`, `status` and their like, at a running tidegate; and its bare socket |
 //! | [`config`] | the configurations the tests share, with what follows from them |
 //! | [`lines`] | an output, line by line, each with the moment it came |
 //! | [`children`] | programs to wrap: one that tells which signals it got, and the example service |
@@ -23,6 +24,7 @@
 #![allow(dead_code, unused_imports)]
 
 pub mod children;
+pub mod client;
 pub mod config;
 pub mod grpc;
 pub mod health_app;

@@ -46,6 +46,13 @@ impl Termination {
             .unwrap_or_else(|| panic!("no phase {name} in {}", self.0))
     }
 
+    /// A text by its name.
+    pub fn text(&self, name: &str) -> &str {
+        self.0[name]
+            .as_str()
+            .unwrap_or_else(|| panic!("no text {name} in {}", self.0))
+    }
+
     /// A number by its name.
     pub fn number(&self, name: &str) -> f64 {
         self.0[name]

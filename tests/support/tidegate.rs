@@ -136,6 +136,8 @@ impl Tidegate {
             command.env_remove(name);
         }
         command
+            // A socket of its own, so that runs side by side do not find each other's.
+            .env(super::client::SOCKET, directory.path().join("admin.sock"))
             .envs(self.environment)
             .env(MARK, &mark)
             .stdin(Stdio::null())
@@ -217,7 +219,7 @@ impl Tidegate {
 }
 
 /// The binary under test: the one built with the tests, or `TIDEGATE_BIN`, such as an installed one.
-fn binary() -> OsString {
+pub(super) fn binary() -> OsString {
     std::env::var_os("TIDEGATE_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_tidegate").into())
 }
 

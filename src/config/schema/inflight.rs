@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::inflight::Absent;
 use crate::inflight::http::Endpoint;
 use crate::inflight::query::Query;
+use crate::inflight::{Absent, Mode, Path, Peers, Preset};
 
 use super::super::entry::Refusal;
-use super::super::scalars::{choice, words};
 use super::super::section::{Shape, exactly_one, required, section};
 
 section! {
@@ -25,7 +24,7 @@ section! {
         /// A file that holds the number.
         file: FileSource = "file",
         /// A known program's metrics page.
-        preset: Preset = "preset",
+        preset: Known = "preset",
     }
 }
 
@@ -63,18 +62,15 @@ impl Shape for Prometheus {
     }
 }
 
-words! { Absent, "zero or unknown" {
-    Zero = "zero",
-    Unknown = "unknown",
-} }
-
 section! {
     /// `json`
     Json {
         /// Where the document is.
         url: Endpoint = "url",
         /// A JSONPath to the number.
-        path: String = "path",
+        path: Path = "path",
+        /// Whether it leads to an array whose items are the calls.
+        length: bool = "length",
     }
 }
 
@@ -92,12 +88,19 @@ section! {
         ports: Vec<u16> = "ports",
         /// A connection is busy until nothing moved for so long.
         idle_after: Duration = "idleAfter",
+        /// Which connections count.
+        mode: Mode = "mode",
+        /// Whose connections never do.
+        ignore_peers: Vec<Peers> = "ignorePeers",
     }
 }
 
 impl Shape for Tcp {
     fn shape(&self) -> Result<(), Refusal> {
-        required("ports", &self.ports)
+        match &self.ports {
+            Some(ports) if ports.is_empty() => Err(Refusal("ports names no port".to_owned())),
+            ports => required("ports", ports),
+        }
     }
 }
 
@@ -136,39 +139,17 @@ impl Shape for FileSource {
 
 section! {
     /// `preset`
-    Preset {
+    Known {
         /// Whose page it is.
-        name: PresetName = "name",
+        name: Preset = "name",
         /// Where it is.
         url: Endpoint = "url",
     }
 }
 
-impl Shape for Preset {
+impl Shape for Known {
     fn shape(&self) -> Result<(), Refusal> {
         required("name", &self.name)?;
         required("url", &self.url)
-    }
-}
-
-choice! {
-    /// The programs whose metrics are known.
-    PresetName, "envoy, grpc-go, grpc-java, spring, kestrel, vllm, triton or nginx" {
-        /// Envoy
-        Envoy = "envoy",
-        /// grpc-go's Prometheus interceptor
-        GrpcGo = "grpc-go",
-        /// grpc-java's
-        GrpcJava = "grpc-java",
-        /// Spring Boot
-        Spring = "spring",
-        /// ASP.NET Core's Kestrel
-        Kestrel = "kestrel",
-        /// vLLM
-        Vllm = "vllm",
-        /// NVIDIA Triton
-        Triton = "triton",
-        /// nginx
-        Nginx = "nginx",
     }
 }

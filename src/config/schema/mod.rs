@@ -12,6 +12,7 @@ mod inflight;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::admin::Socket;
 use crate::health::Listen;
 use crate::telemetry::log::{Format, Verbosity};
 
@@ -23,7 +24,7 @@ use super::signal::StopSignal;
 pub use drain::{Drain, Propagation, Range};
 pub use health::{App, Check, Health, Tls};
 pub use hooks::{Consul, ConsulMode, Eureka, Hook, Hooks, HttpHook, Nacos};
-pub use inflight::{Exec, FileSource, Json, Preset, PresetName, Prometheus, Source, Tcp};
+pub use inflight::{Exec, FileSource, Json, Known, Prometheus, Source, Tcp};
 
 section! {
     /// The whole config.
@@ -115,17 +116,6 @@ words! { Verbosity, "quiet, normal or verbose" {
     Normal = "normal",
     Verbose = "verbose",
 } }
-
-/// `admin.socket`
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Socket {
-    /// The first place that works.
-    Auto,
-    /// None.
-    Off,
-    /// There.
-    Path(PathBuf),
-}
 
 impl Entry for Socket {
     const EXPECTS: &'static str = "auto, off or an absolute path";

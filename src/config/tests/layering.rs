@@ -2,6 +2,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::time::Duration;
 
 use super::*;
+use crate::admin::Socket;
 use crate::child::{Signal, Target};
 use crate::drain::machine::OnUnknown;
 use crate::health::Listen;
@@ -179,6 +180,19 @@ fn off_is_off_however_yaml_reads_it() {
 }
 
 #[test]
+fn the_admin_socket_is_auto_unless_said_otherwise() {
+    assert_eq!(Given::default().settings().admin, Socket::Auto);
+    assert_eq!(Given::yaml("admin: {socket: off}").settings().admin, Socket::Off);
+    assert_eq!(
+        Given::yaml("admin: {socket: off}")
+            .variable("TIDEGATE_ADMIN_SOCKET", "/run/x.sock")
+            .settings()
+            .admin,
+        Socket::Path("/run/x.sock".into())
+    );
+}
+
+#[test]
 fn anchors_and_aliases_work() {
     let settings = Given::yaml("child: {stopTimeout: &t 2s, killWait: *t}").settings();
     assert_eq!(settings.plan.kill_wait, MS(2000));
@@ -210,35 +224,4 @@ fn what_is_not_ours_may_be_any_bytes() {
     let odd = OsString::from_vec(vec![0xff]);
     given.environment.push((odd.clone(), odd));
     given.settings();
-}
-
-#[test]
-#[ignore = "a measurement; run it with --release --ignored --nocapture"]
-fn loading_is_quick() {
-    let rounds = 2000;
-    let yaml =
-        "terminationGracePeriodSeconds: 30\ndrain: {propagation: 5s, quiet: 1s}\nhealth: {listen: off}";
-    for name in [
-        "nothing",
-        "a flag's variable",
-        "a key's variable",
-        "TIDEGATE_CONFIG",
-    ] {
-        let begin = std::time::Instant::now();
-        for _ in 0..rounds {
-            let given = match name {
-                "nothing" => Given::default(),
-                "a flag's variable" => Given::default().variable("TIDEGATE_QUIET", "1s"),
-                "a key's variable" => Given::default().variable("TIDEGATE_DRAIN_QUIET", "1s"),
-                _ => Given::yaml(yaml),
-            };
-            let inputs = Inputs {
-                file: None,
-                environment: given.environment,
-                flags: given.flags,
-            };
-            assert!(std::hint::black_box(load(inputs)).is_ok());
-        }
-        println!("config::load, {name}: {:?} each", begin.elapsed() / rounds);
-    }
 }

@@ -200,6 +200,34 @@ fn wrong_values_name_key_and_mend() {
             ":1: inflight[0].exec: command names no program",
         ),
         (
+            "inflight: [{exec: {command: [/x], timeout: 0s}}]",
+            ": inflight[0].exec.timeout: 0s is too short; write 1ms or more",
+        ),
+        (
+            "inflight: [{tcp: {ports: []}}]",
+            ":1: inflight[0].tcp: ports names no port",
+        ),
+        (
+            "inflight: [{tcp: {ports: [1, 1]}}]",
+            ": inflight[0].tcp.ports: 1 twice; keep one",
+        ),
+        (
+            "inflight: [{tcp: {ports: [1], ignorePeers: [10.0.0.0/33]}}]",
+            ":1: inflight[0].tcp.ignorePeers[0]: \"10.0.0.0/33\" is neither an address nor a network; write it like 10.0.0.7 or 10.0.0.0/8",
+        ),
+        (
+            "inflight: [{tcp: {ports: [1], mode: all}}]",
+            ":1: inflight[0].tcp.mode: expected busy or established, found \"all\"",
+        ),
+        (
+            "inflight: [{json: {url: 'http://h/', path: x}}]",
+            ":1: inflight[0].json.path: \"x\" is no JSONPath (RFC 9535): at position 0, parser error; write it like $.calls.inFlight",
+        ),
+        (
+            "inflight: [{preset: {name: apache, url: 'http://h/'}}]",
+            ":1: inflight[0].preset.name: \"apache\" is not known; known are envoy, grpc-go, grpc-java, grpc-otel, spring, kestrel, vllm, triton, nginx, haproxy",
+        ),
+        (
             "hooks: {onDrain: [{http: {url: 'http://h/', headers: {'a b': x}}}]}",
             ":1: hooks.onDrain[0].http.headers: \"a b\" is no header name",
         ),
@@ -478,20 +506,6 @@ fn rules_between_keys_name_the_keys_and_where_they_were_written() {
 #[test]
 fn what_this_version_does_not_do_is_refused_never_ignored() {
     let asking = [
-        (
-            "inflight[].json",
-            "inflight: [{json: {url: 'http://h/', path: $.x}}]",
-        ),
-        ("inflight[].tcp", "inflight: [{tcp: {ports: [1], idleAfter: 2s}}]"),
-        (
-            "inflight[].exec",
-            "inflight: [{exec: {command: [/x], timeout: 1s}}]",
-        ),
-        ("inflight[].file", "inflight: [{file: {path: /x}}]"),
-        (
-            "inflight[].preset",
-            "inflight: [{preset: {name: envoy, url: 'http://h/'}}]",
-        ),
         ("health.tls", "health: {tls: {cert: /c, key: /k}}"),
         (
             "hooks.onDrain",
@@ -516,7 +530,6 @@ fn what_this_version_does_not_do_is_refused_never_ignored() {
         ("hooks.onResume", "hooks: {onResume: [{signal: SIGTSTP}]}"),
         ("lifecycle.listen", "lifecycle: {listen: '0.0.0.0:9096'}"),
         ("lifecycle.tokenFile", "lifecycle: {tokenFile: /x}"),
-        ("admin.socket", "admin: {socket: auto}"),
     ];
     for entry in unsupported::NOT_YET {
         assert!(
@@ -534,9 +547,9 @@ fn what_this_version_does_not_do_is_refused_never_ignored() {
     }
     assert_eq!(
         Given::default()
-            .variable("TIDEGATE_ADMIN_SOCKET", "/run/x.sock")
+            .variable("TIDEGATE_LIFECYCLE_TOKEN_FILE", "/run/token")
             .refused(),
-        "TIDEGATE_ADMIN_SOCKET: not supported by this version; leave it out"
+        "TIDEGATE_LIFECYCLE_TOKEN_FILE: not supported by this version; leave it out"
     );
 }
 

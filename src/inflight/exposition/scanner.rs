@@ -9,6 +9,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use super::line::{self, Broken};
+use super::near::{Misses, Near};
 use crate::inflight::query::{Selector, Tally};
 
 /// The longest line that is read, in bytes. Prometheus' own limit on a label value is far below.
@@ -16,6 +17,9 @@ pub const MAX_LINE: usize = 64 * 1024;
 
 /// The most series all selectors of a poll may match together.
 pub const MAX_SERIES: usize = 64 * 1024;
+
+/// The beginning of a type line as every program writes it.
+const TYPE: &[u8] = b"# TYPE ";
 
 /// Reads one exposition for a set of selectors.
 pub struct Scanner<'q> {
@@ -35,6 +39,8 @@ pub struct Scanner<'q> {
     eof_marker: bool,
     hasher: RandomState,
     seen: HashSet<u64>,
+    /// One a selector, where misses are noted.
+    near: Vec<Near<'q>>,
 }
 
 /// What a whole body said.
@@ -49,6 +55,8 @@ pub struct Scan {
     pub eof_marker: bool,
     /// Whether the last line had no line feed, which every line of the format must have.
     pub unterminated: bool,
+    /// What is close to the selectors that matched nothing, a sentence each, where that was noted.
+    pub near: Vec<String>,
 }
 
 impl<'q> Scanner<'q> {
@@ -70,7 +78,18 @@ impl<'q> Scanner<'q> {
             eof_marker: false,
             hasher: RandomState::new(),
             seen: HashSet::new(),
+            near: Vec::new(),
         }
+    }
+
+    /// The scanner, noting misses or not.
+    #[must_use]
+    pub fn with(mut self, misses: Misses) -> Self {
+        self.near = match misses {
+            Misses::Ignored => Vec::new(),
+            Misses::Noted => self.selectors.iter().map(|selector| Near::to(selector)).collect(),
+        };
+        self
     }
 
     /// Takes the next piece of the body, cut anywhere.
@@ -94,7 +113,13 @@ impl<'q> Scanner<'q> {
         if unterminated {
             self.partial_line();
         }
+        let missed = self
+            .near
+            .iter()
+            .zip(&self.tallies)
+            .filter(|(_, tally)| tally.count() == 0);
         Scan {
+            near: missed.map(|(near, _)| near.said()).collect(),
             tallies: self.tallies,
             recognised: self.recognised,
             eof_marker: self.eof_marker,
@@ -124,10 +149,13 @@ impl<'q> Scanner<'q> {
     fn line(&mut self, line: &[u8]) {
         self.line_number += 1;
         // Until something of an exposition is seen, lines are read only to see it.
-        if self.recognised && !self.may_be_wanted(line) {
+        if self.recognised && self.near.is_empty() && !self.may_be_wanted(line) {
             return;
         }
         let text = line::trim(&line[..line.len().min(MAX_LINE)]);
+        for near in &mut self.near {
+            near.see(text);
+        }
         match text.first() {
             None => {}
             Some(b'#') => self.comment(text),
@@ -140,7 +168,10 @@ impl<'q> Scanner<'q> {
     fn may_be_wanted(&self, line: &[u8]) -> bool {
         match line.first() {
             None => false,
-            Some(b'#') => !self.eof_marker && line.starts_with(b"# EOF"),
+            Some(b'#') => {
+                (line.starts_with(TYPE) && self.is_type_of_wanted(&line[TYPE.len()..]))
+                    || (!self.eof_marker && line.starts_with(b"# EOF"))
+            }
             Some(b'{' | b' ' | b'\t') => true,
             Some(_) => {
                 self.any_name
@@ -161,6 +192,36 @@ impl<'q> Scanner<'q> {
         let keyword = &text[..line::name_length(text)];
         self.recognised |=
             text == b"EOF" || [&b"HELP"[..], b"TYPE", b"UNIT"].contains(&keyword) && text.len() > 4;
+        if keyword == b"TYPE" {
+            self.type_line(&text[keyword.len()..]);
+        }
+    }
+
+    /// Whether a TYPE line, from its name on, is one of a name that is wanted.
+    fn is_type_of_wanted(&self, line: &[u8]) -> bool {
+        let family = &line[..line::name_length(line)];
+        self.names
+            .iter()
+            .any(|name| part_of(family, name.as_bytes()).is_some())
+    }
+
+    /// `name type`: what is a counter can only fall by a restart, whatever it is called. So can the
+    /// number of what a histogram or summary observed.
+    fn type_line(&mut self, text: &[u8]) {
+        let text = line::trim(text);
+        let (family, kind) = text.split_at(line::name_length(text));
+        let kind = line::trim(kind);
+        for (selector, tally) in self.selectors.iter().zip(&mut self.tallies) {
+            let part = selector.name().and_then(|name| part_of(family, name.as_bytes()));
+            let only_rises = match part {
+                Some(b"" | b"_total") => kind == b"counter",
+                Some(b"_count" | b"_bucket") => kind == b"histogram" || kind == b"summary",
+                _ => false,
+            };
+            if only_rises {
+                tally.only_rises();
+            }
+        }
     }
 
     /// A line that begins with an unquoted name: only the selectors that want the name read on.
@@ -251,4 +312,10 @@ impl<'q> Scanner<'q> {
             self.tallies[at].spoil(|| format!("{why} at line {}", self.line_number));
         }
     }
+}
+
+/// What a metric's name has beyond its family's, if it is of the family.
+fn part_of<'n>(family: &[u8], name: &'n [u8]) -> Option<&'n [u8]> {
+    let part = name.strip_prefix(family)?;
+    (!family.is_empty() && [&b""[..], b"_total", b"_count", b"_bucket"].contains(&part)).then_some(part)
 }

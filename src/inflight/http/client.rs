@@ -32,6 +32,8 @@ pub const MAX_HEADER: usize = 64 * 1024;
 pub struct Client {
     endpoint: Endpoint,
     accept: HeaderValue,
+    /// The most of a body that is read, in bytes.
+    max_body: u64,
     link: Option<Link>,
     /// A lookup that outlived its poll: the next one waits for it rather than starting another,
     /// so that a resolver that hangs costs one thread, not one a poll.
@@ -94,9 +96,17 @@ impl Client {
         Self {
             endpoint,
             accept: HeaderValue::from_static(accept),
+            max_body: MAX_BODY,
             link: None,
             lookup: None,
         }
+    }
+
+    /// The client, reading bodies of at most `bytes`, which have to be whole MiB to be told.
+    #[must_use]
+    pub fn at_most(mut self, bytes: u64) -> Self {
+        self.max_body = bytes;
+        self
     }
 
     /// The address it polls.
@@ -131,8 +141,8 @@ impl Client {
         if response.status() != StatusCode::OK {
             return Err(Fault::Status(response.status()));
         }
-        let answer = read_head(&response)?;
-        read_body(&mut link.wire, response.into_body(), stage, sink).await?;
+        let answer = read_head(&response, self.max_body)?;
+        read_body(&mut link.wire, response.into_body(), self.max_body, stage, sink).await?;
         self.link = Some(link);
         Ok(answer)
     }
@@ -218,7 +228,7 @@ async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     Err(last)
 }
 
-fn read_head(response: &Response<Incoming>) -> Result<Answer, Fault> {
+fn read_head(response: &Response<Incoming>, max_body: u64) -> Result<Answer, Fault> {
     let headers = response.headers();
     let encoded = headers
         .get(CONTENT_ENCODING)
@@ -226,8 +236,8 @@ fn read_head(response: &Response<Incoming>) -> Result<Answer, Fault> {
     if encoded {
         return Err(Fault::Encoded);
     }
-    if response.body().size_hint().lower() > MAX_BODY {
-        return Err(Fault::TooLarge(MAX_BODY >> 20));
+    if response.body().size_hint().lower() > max_body {
+        return Err(Fault::TooLarge(max_body >> 20));
     }
     let content_type = headers
         .get(CONTENT_TYPE)
@@ -248,6 +258,7 @@ fn read_head(response: &Response<Incoming>) -> Result<Answer, Fault> {
 async fn read_body(
     wire: &mut Wire,
     mut body: Incoming,
+    max_body: u64,
     stage: &mut Stage,
     mut sink: impl FnMut(&[u8]),
 ) -> Result<(), Fault> {
@@ -256,8 +267,8 @@ async fn read_body(
         let frame = frame.map_err(|error| Fault::exchange(&error, MAX_HEADER))?;
         let Ok(data) = frame.into_data() else { continue };
         length += data.len() as u64;
-        if length > MAX_BODY {
-            return Err(Fault::TooLarge(MAX_BODY >> 20));
+        if length > max_body {
+            return Err(Fault::TooLarge(max_body >> 20));
         }
         *stage = Stage::Reading(length);
         sink(&data);

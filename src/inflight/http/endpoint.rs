@@ -131,6 +131,17 @@ impl Endpoint {
         (host, self.port)
     }
 
+    /// The endpoint with this path and query, if its URL had neither.
+    #[must_use]
+    pub(in crate::inflight) fn or_target(mut self, target: &'static str) -> Self {
+        if self.target == "/" {
+            let path = target.split('?').next().unwrap_or_default();
+            self.shown = format!("{}{path}", self.shown.trim_end_matches('/'));
+            self.target = Uri::from_static(target);
+        }
+        self
+    }
+
     pub(super) fn host(&self) -> &Host {
         &self.host
     }

@@ -24,6 +24,6 @@ mod differential;
 mod tests;
 
 pub use error::{Place, Problem, QueryError, SUBSET};
-pub use program::{Absent, Query};
+pub use program::{Absent, Kind, Query, Stand};
 pub use selector::Selector;
 pub use tally::Tally;

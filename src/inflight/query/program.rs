@@ -43,6 +43,26 @@ pub(super) enum Step {
     Divide,
 }
 
+/// Where one selector's series stand.
+#[derive(Clone, Copy, Debug)]
+pub struct Stand<'q> {
+    /// The selector.
+    pub selector: &'q Selector,
+    /// Whether that may fall.
+    pub kind: Kind,
+    /// Their single value, sum or maximum.
+    pub value: f64,
+}
+
+/// What is known of how a value moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It only rises.
+    Counter,
+    /// It may fall.
+    Any,
+}
+
 /// A query, ready to be evaluated.
 #[derive(Clone, Debug)]
 pub struct Query {
@@ -88,9 +108,10 @@ impl Query {
         pop(&mut stack)
     }
 
-    /// What each counter in the query stands at: `_total` metrics whose single value, sum or
-    /// maximum only a restart of the program makes smaller. One that is absent stands at 0.
-    pub fn counters<'q>(&'q self, tallies: &'q [Tally]) -> impl Iterator<Item = (&'q Selector, f64)> + 'q {
+    /// Where each series, sum or maximum in the query stands, always in the same order, and whether
+    /// it is known to be a counter, which only a restart of the program makes smaller: by a name in
+    /// `_total`, or because the page declares it. One that is absent stands at 0.
+    pub fn stands<'q>(&'q self, tallies: &'q [Tally]) -> impl Iterator<Item = Stand<'q>> + 'q {
         self.steps.iter().filter_map(|step| {
             let Step::Read {
                 selector,
@@ -105,7 +126,15 @@ impl Query {
                 Aggregation::Max => tally.max(),
                 Aggregation::Min | Aggregation::Count | Aggregation::Avg => return None,
             };
-            selector.is_counter().then_some((selector, value))
+            let kind = match selector.is_counter() || tally.is_counter() {
+                true => Kind::Counter,
+                false => Kind::Any,
+            };
+            Some(Stand {
+                selector,
+                kind,
+                value,
+            })
         })
     }
 

@@ -11,6 +11,7 @@ pub struct Tally {
     min: f64,
     max: f64,
     nan: bool,
+    only_rises: bool,
     fault: Option<String>,
 }
 
@@ -38,6 +39,16 @@ impl Tally {
         };
         self.nan |= value.is_nan();
         self.count += 1;
+    }
+
+    /// Records that the page declares these series to be counters.
+    pub fn only_rises(&mut self) {
+        self.only_rises = true;
+    }
+
+    /// Whether the page declared them so.
+    pub fn is_counter(&self) -> bool {
+        self.only_rises
     }
 
     /// Records why the tally cannot be trusted. The first reason stays.
