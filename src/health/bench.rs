@@ -130,3 +130,70 @@ fn tell(ruling: &Ruling, status: Status, storm: Option<Storm>) {
         (None, Status::Unknown) => warn!(target: "health", "UNKNOWN: {why}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::health::ruling::Reason;
+    use crate::health::verdicts::{Readiness, Recovery};
+
+    fn says(status: Status, why: &str) -> Opinion {
+        Opinion {
+            status,
+            why: (status != Status::Serving).then(|| why.to_owned()),
+        }
+    }
+
+    fn app(status: Status) -> Ruling {
+        let mut ruling = Ruling {
+            statuses: [("a".to_owned(), Status::Serving)].into(),
+            reasons: Vec::<Reason>::new(),
+        };
+        ruling.and_of_all(status, (status != Status::Serving).then(|| "the app".to_owned()));
+        ruling
+    }
+
+    #[test]
+    fn every_pair_of_words_is_their_and() {
+        let all = [Status::Serving, Status::Unknown, Status::NotServing];
+        let now = Instant::now();
+        for of_app in all {
+            for of_check in all {
+                let board = Board::new(["a"], Recovery::Automatic);
+                let unspoken = says(Status::Unknown, "x");
+                let bench = Bench::new(board.clone(), Some(app(Status::Unknown)), vec![unspoken]);
+                assert_eq!(board.status("a"), Some(Status::Unknown));
+                bench.app_says(app(of_app), now);
+                bench.check_says(0, says(of_check, "check db"), now);
+                assert_eq!(board.status("a"), Some(of_app.and(of_check)));
+            }
+        }
+    }
+
+    #[test]
+    fn those_who_agree_are_all_named() {
+        let board = Board::new(["a"], Recovery::Automatic);
+        let unspoken = says(Status::Unknown, "check x");
+        let bench = Bench::new(board.clone(), Some(app(Status::NotServing)), vec![unspoken; 2]);
+        bench.check_says(1, says(Status::NotServing, "check y"), Instant::now());
+        assert_eq!(
+            board.readiness(),
+            Readiness::NotReady("not serving: the app; check y".into())
+        );
+    }
+
+    #[test]
+    fn after_a_reset_what_holds_is_said_again() {
+        let board = Board::new(["a"], Recovery::Manual);
+        let now = Instant::now();
+        let bench = Bench::new(board.clone(), None, vec![says(Status::Unknown, "x")]);
+        bench.check_says(0, says(Status::Serving, ""), now);
+        bench.check_says(0, says(Status::NotServing, "check db"), now);
+        bench.check_says(0, says(Status::Serving, ""), now);
+        assert_eq!(board.status("a"), Some(Status::NotServing));
+        assert_eq!(board.reset(), ["a"]);
+        assert_eq!(board.status("a"), Some(Status::Unknown));
+        bench.rule_again();
+        assert_eq!(board.status("a"), Some(Status::Serving));
+    }
+}

@@ -7,25 +7,23 @@ SIGUSR2 SERVING again; SIGTERM stops it gracefully: it ends when the last call i
 import concurrent.futures
 import signal
 import sys
-import threading
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 
+# Before any thread is there, so that none of them takes a signal: handlers run between any two steps of the main
+# thread, and would wait for locks that it holds.
+signals = {signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM}
+signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+
 servicer = health.HealthServicer()
 statuses = health_pb2.HealthCheckResponse
-stopping = threading.Event()
-
-signal.signal(signal.SIGUSR1, lambda *_: servicer.set("", statuses.NOT_SERVING))
-signal.signal(signal.SIGUSR2, lambda *_: servicer.set("", statuses.SERVING))
-signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-
 server = grpc.server(concurrent.futures.ThreadPoolExecutor(8))
 health_pb2_grpc.add_HealthServicer_to_server(servicer, server)
 server.add_insecure_port(sys.argv[1])
 server.start()
 print(f"listening on {sys.argv[1]}", flush=True)
-while not stopping.wait(0.1):
-    pass
+while (received := signal.sigwait(signals)) != signal.SIGTERM:
+    servicer.set("", statuses.NOT_SERVING if received == signal.SIGUSR1 else statuses.SERVING)
 server.stop(3600).wait()
 print("stopped gracefully", flush=True)

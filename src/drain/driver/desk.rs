@@ -120,7 +120,7 @@ impl Driver {
             Order::Hurry => (Kind::Hurry, Event::Hurry),
             Order::PreStop => (Kind::Trigger, Event::Trigger(Trigger::PreStop)),
             Order::Reset => {
-                let names = self.hands.board.reset();
+                let names = self.hands.judge.reset();
                 if !names.is_empty() {
                     info!(target: "admin", names = ?names, "reset");
                 }

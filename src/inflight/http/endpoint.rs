@@ -123,6 +123,14 @@ impl Endpoint {
         })
     }
 
+    /// The host as it was written, and the port.
+    pub(crate) fn host_and_port(&self) -> (&str, u16) {
+        // Checked when it was taken apart.
+        let place = self.authority.to_str().unwrap_or_default();
+        let host = host_and_port(place).map_or(place, |(host, _)| host);
+        (host, self.port)
+    }
+
     /// The endpoint with this path and query, if its URL had neither.
     #[must_use]
     pub(in crate::inflight) fn or_target(mut self, target: &'static str) -> Self {
@@ -132,14 +140,6 @@ impl Endpoint {
             self.target = Uri::from_static(target);
         }
         self
-    }
-
-    /// The host as it was written, and the port.
-    pub(crate) fn host_and_port(&self) -> (&str, u16) {
-        // Checked when it was taken apart.
-        let place = self.authority.to_str().unwrap_or_default();
-        let host = host_and_port(place).map_or(place, |(host, _)| host);
-        (host, self.port)
     }
 
     pub(super) fn host(&self) -> &Host {
