@@ -9,10 +9,10 @@ STATICALLY := -C target-feature=+crt-static -C relocation-model=static
 STATIC := target/$(HOST)/release/tidegate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint release clean test-needs
+.PHONY: help build demo test lint release clean test-needs bench bench-pid1 empty-root
 
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build tidegate and the examples (debug)
 	$(CARGO) build --bins --examples
@@ -33,6 +33,15 @@ lint: ## formatting and clippy, warnings are errors
 release: ## the static release binary, for scratch, distroless and Alpine alike
 	RUSTFLAGS="$(STATICALLY)" $(CARGO) build --release --bin tidegate --target $(HOST)
 	@echo "$(STATIC)"
+
+empty-root: release ## run the release binary from a root with nothing else in it
+	@tests/empty_root.sh $(STATIC)
+
+bench: empty-root bench-pid1 ## measure everything: PID 1 side by side with others, the start, the scanner
+	$(CARGO) bench
+
+bench-pid1: release ## side by side with tini, dumb-init and catatonit (Debian packages); root for orphans
+	@python3 benches/pid1.py $(STATIC)
 
 clean: ## remove everything that was built or installed here
 	$(CARGO) clean
