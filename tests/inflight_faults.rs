@@ -133,6 +133,22 @@ fn an_endless_line_is_unknown_and_costs_no_memory() {
     endless("calls_in_flight{label=\"");
 }
 
+#[test]
+fn endless_hints_of_an_answer_are_unknown_and_hold_up_no_deadline() {
+    let endpoint = MetricsEndpoint::start(Answer::EndlessHints);
+    let mut tidegate = start(&endpoint);
+    tidegate.child();
+    let trigger = tidegate.signal(Signal::SIGTERM);
+    let stopped = tidegate.stdout.wait_for("signal SIGTERM").at;
+    let late = stopped.saturating_duration_since(trigger + TIGHT.bound());
+    assert!(
+        late < Duration::from_millis(300),
+        "the stop signal came {late:?} late"
+    );
+    tidegate.wait();
+    assert_eq!(tidegate.termination().verdict(), "deadline");
+}
+
 /// A bound for what a poll may add to the peak: its buffers, and the code of the drain that is paged in for the
 /// first time. The endpoint sends some hundred megabytes meanwhile.
 const MEMORY_KIB: u64 = 8 * 1024;

@@ -25,6 +25,8 @@ pub enum Answer {
     HangUp,
     /// 200 and a body without an end, one that begins with zero calls or one without any line of ours.
     Endless(&'static str),
+    /// `103 Early Hints` without an end, and never an answer.
+    EndlessHints,
 }
 
 /// The endpoint. Dropping it closes it.
@@ -182,13 +184,18 @@ impl Shared {
                     socket,
                     "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n{first}"
                 )?;
-                let filler = "other_series{label=\"value\"} 1\n".repeat(2000);
-                while !self.closed() {
-                    socket.write_all(filler.as_bytes())?;
-                }
-                Err(std::io::ErrorKind::ConnectionAborted.into())
+                self.write_for_ever(socket, "other_series{label=\"value\"} 1\n")
             }
+            Answer::EndlessHints => self.write_for_ever(socket, "HTTP/1.1 103 Early Hints\r\nX: y\r\n\r\n"),
         }
+    }
+
+    fn write_for_ever(&self, mut socket: &TcpStream, text: &str) -> std::io::Result<()> {
+        let filler = text.repeat(2000);
+        while !self.closed() {
+            socket.write_all(filler.as_bytes())?;
+        }
+        Err(std::io::ErrorKind::ConnectionAborted.into())
     }
 }
 

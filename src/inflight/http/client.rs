@@ -21,6 +21,7 @@ use tokio::task::JoinHandle;
 
 use super::endpoint::{Endpoint, Host};
 use super::fault::{Fault, Stage};
+use super::paced::Paced;
 
 /// The most of a body that is read in one poll, in bytes. Large meshes expose some ten.
 pub const MAX_BODY: u64 = 64 * 1024 * 1024;
@@ -68,7 +69,7 @@ struct Link {
 struct Wire {
     /// None once it has ended: dropped, it fails whatever still waits for it. Kept, it would let
     /// a request sent to it wait for ever.
-    connection: Option<http1::Connection<TokioIo<TcpStream>, Empty<Bytes>>>,
+    connection: Option<http1::Connection<TokioIo<Paced>, Empty<Bytes>>>,
 }
 
 impl Wire {
@@ -191,7 +192,7 @@ impl Client {
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_HEADER)
             .max_header_size(MAX_HEADER)
-            .handshake(TokioIo::new(stream))
+            .handshake(TokioIo::new(Paced::new(stream)))
             .await
             .map_err(|error| Fault::exchange(&error, MAX_HEADER))?;
         Ok(Link {
