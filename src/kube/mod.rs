@@ -1,0 +1,2 @@
+//! Manifests: read, checked, wrapped.
+pub mod yaml;
