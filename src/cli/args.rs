@@ -13,6 +13,8 @@ use clap::{Arg, ArgAction, Command};
 
 use crate::config::flags::{FLAGS, Flag, SILENT, VERBOSE};
 
+mod manifests;
+
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Invocation {
@@ -20,6 +22,8 @@ pub enum Invocation {
     Run(Run),
     /// Check files.
     Check(Check),
+    /// Wrap manifests.
+    Inject(Inject),
     /// Copy this binary.
     Install(Install),
     /// Print this on stdout and end with 0: the help or the version.
@@ -42,8 +46,51 @@ pub struct Run {
 /// `tidegate check FILE…`
 #[derive(Debug, PartialEq, Eq)]
 pub struct Check {
-    /// At least one.
+    /// At least one; `-` is standard input.
     pub files: Vec<PathBuf>,
+    /// `-o`
+    pub output: Output,
+    /// `--strict`
+    pub notes: Notes,
+    /// `--ignore`: ids or names of rules, as written.
+    pub ignore: Vec<String>,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A line each.
+    Text,
+    /// One JSON object.
+    Json,
+    /// SARIF 2.1.0.
+    Sarif,
+}
+
+/// What notes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes {
+    /// Worth a look.
+    Pass,
+    /// Findings like the others: `--strict`.
+    Count,
+}
+
+/// `tidegate inject -f FILE`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Inject {
+    /// At least one; `-` is standard input.
+    pub files: Vec<PathBuf>,
+    /// `--config`
+    pub config: Option<PathBuf>,
+    /// `--container`
+    pub container: Option<String>,
+    /// `--workload`
+    pub workload: Option<String>,
+    /// `--image`
+    pub image: String,
+    /// `--command`, in its words.
+    pub command: Vec<String>,
 }
 
 /// `tidegate install DIR`
@@ -58,7 +105,7 @@ pub struct Install {
 /// Why the command line was not understood: one line, for exit code 125.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; see tidegate --help")]
-pub struct UsageError(String);
+pub struct UsageError(pub(super) String);
 
 /// The commands, those to come included, so that they are not taken for mistyped ones.
 const COMMANDS: &[(&str, Word)] = &[
@@ -72,7 +119,7 @@ const COMMANDS: &[(&str, Word)] = &[
     ("hurry", Word::NotYet),
     ("status", Word::NotYet),
     ("plan", Word::NotYet),
-    ("inject", Word::NotYet),
+    ("inject", Word::Inject),
     ("install", Word::Install),
     ("completions", Word::NotYet),
 ];
@@ -81,6 +128,7 @@ const COMMANDS: &[(&str, Word)] = &[
 enum Word {
     Run,
     Check,
+    Inject,
     Install,
     NotYet,
 }
@@ -90,7 +138,8 @@ const VERSION: &str = concat!("tidegate ", env!("CARGO_PKG_VERSION"), "\n");
 const COMMANDS_HELP: &str = "\
 Commands:
   run               Supervise and drain COMMAND; what tidegate does without a command's name
-  check FILE...     Check config files: is every key known, does the arithmetic hold?
+  check FILE...     Check config files and Kubernetes manifests: does the arithmetic hold?
+  inject -f FILE    Kubernetes manifests in, the same wrapped with tidegate out
   install DIR       Copy this binary into DIR, for an init container
 
 Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
@@ -113,7 +162,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     }
     match COMMANDS.iter().find(|(name, _)| *name == first) {
         Some((_, Word::Run)) => run(arguments.split_off(1)),
-        Some((_, Word::Check)) => check(arguments.split_off(1)),
+        Some((_, Word::Check)) => manifests::check(arguments.split_off(1)),
+        Some((_, Word::Inject)) => manifests::inject(arguments.split_off(1)),
         Some((_, Word::Install)) => install(arguments.split_off(1), started_as),
         Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
         None if first == "help" => Ok(Invocation::Print(run_definition().render_help().to_string())),
@@ -163,18 +213,6 @@ fn run(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
     }))
 }
 
-fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
-    match check_definition().try_get_matches_from(arguments) {
-        Ok(mut matches) => Ok(Invocation::Check(Check {
-            files: matches.remove_many("files").into_iter().flatten().collect(),
-        })),
-        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Err(UsageError(
-            "check: no file; name one, as in: tidegate check tidegate.yaml".to_owned(),
-        )),
-        Err(error) => said(&error),
-    }
-}
-
 fn install(arguments: Vec<OsString>, started_as: OsString) -> Result<Invocation, UsageError> {
     match install_definition().try_get_matches_from(arguments) {
         Ok(mut matches) => Ok(Invocation::Install(Install {
@@ -193,7 +231,7 @@ fn run_definition() -> Command {
         .no_binary_name(true)
         .disable_version_flag(true)
         .about(env!("CARGO_PKG_DESCRIPTION"))
-        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate install DIR")
+        .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]\n       tidegate check FILE...\n       tidegate inject -f FILE\n       tidegate install DIR")
         .after_help(COMMANDS_HELP)
         .arg(
             Arg::new("config")
@@ -256,21 +294,6 @@ fn install_definition() -> Command {
                 .value_parser(PathBufValueParser::new())
                 .required(true)
                 .help("A writable directory, like the mount of an emptyDir"),
-        )
-}
-
-fn check_definition() -> Command {
-    Command::new("tidegate check")
-        .no_binary_name(true)
-        .about("Check config files: is every key known, does the arithmetic hold?")
-        .after_help("Exit codes: 0 all is well, 1 something is wrong, 2 a file could not be read.")
-        .arg(
-            Arg::new("files")
-                .value_name("FILE")
-                .value_parser(PathBufValueParser::new())
-                .num_args(1..)
-                .required(true)
-                .help("Config files, YAML"),
         )
 }
 

@@ -5,6 +5,7 @@
 //! | `args` | the arguments, understood but not judged |
 //! | `run` | `tidegate run -- COMMAND` |
 //! | `check` | `tidegate check` |
+//! | `inject` | `tidegate inject` |
 //! | `install` | `tidegate install` |
 
 use std::io::Write;
@@ -14,6 +15,7 @@ use crate::config;
 
 pub mod args;
 pub mod check;
+pub mod inject;
 pub mod install;
 pub mod run;
 
@@ -27,8 +29,12 @@ pub fn main(inherited: Inherited) -> u8 {
     match args::parse(inherited.arguments().iter().cloned()) {
         Ok(Invocation::Run(asked)) => run(asked, inherited),
         Ok(Invocation::Check(asked)) => {
-            check::run(&asked.files, &mut std::io::stdout()).map_or(OWN_FAILURE, check::Outcome::code)
+            check::run(&asked, &mut std::io::stdout()).map_or_else(|error| complain(&error, OWN_FAILURE), check::Outcome::code)
         }
+        Ok(Invocation::Inject(asked)) => match inject::run(&asked, &mut std::io::stderr()) {
+            Ok(text) => print(&text),
+            Err(error) => complain(&error, error.exit_code()),
+        },
         Ok(Invocation::Install(asked)) => match install::run(&asked.directory, &asked.started_as) {
             Ok(path) => print(&format!("{}\n", path.display())),
             Err(error) => complain(&error, OWN_FAILURE),
