@@ -72,12 +72,7 @@ pub fn command(pod: &mut Node, index: usize, directory: &str, given: &[String]) 
         container.list_entry("command").splice(0..0, command);
         return;
     }
-    container.remove("command");
-    let args = container.remove("args");
-    container.set("command", Node::list(command));
-    if let Some(args) = args {
-        container.set("args", args);
-    }
+    container.set_behind("image", "command", Node::list(command));
 }
 
 /// The settings the pod asks for, and those of `--config`.

@@ -205,6 +205,18 @@ impl Node {
         *self.entry(key, || Self::bare("null")) = value;
     }
 
+    /// Sets `key` behind `other`, unless it is there already: then in its place.
+    pub fn set_behind(&mut self, other: &str, key: &str, value: Self) {
+        self.set(key, value);
+        if let Body::Mapping(entries) = &mut self.body {
+            let place = |name: &str| entries.iter().position(|(known, _)| known.scalar() == Some(name));
+            if let (Some(from), Some(to)) = (place(key), place(other)) {
+                let entry = entries.remove(from);
+                entries.insert(if from > to { to + 1 } else { to }, entry);
+            }
+        }
+    }
+
     /// Takes `key` out.
     pub fn remove(&mut self, key: &str) -> Option<Self> {
         let Body::Mapping(entries) = &mut self.body else {
