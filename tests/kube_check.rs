@@ -89,49 +89,151 @@ fn each_rule_is_broken_by_one_change() {
     let app = "command: [/tg/tidegate, run, --grace-period, 30s, --, /app]";
     let cases: &[(&str, &[(&str, &str)])] = &[
         ("TG001", &[("30s, --,", "30s, --quiet, soon, --,")]),
-        ("TG001", &[("run, --grace-period, 30s, --, /app", "run, --grace, 30s, --, /app")]),
-        ("TG001", &[("--, /app]", "--, /app]\n          env: [{name: TIDEGATE_DRAIN_QIUET, value: 1s}]")]),
-        ("TG002", &[("30s, --,", "30s, --propagation, 25s, --,"), ("minReadySeconds: 5", "minReadySeconds: 25")]),
+        (
+            "TG001",
+            &[(
+                "run, --grace-period, 30s, --, /app",
+                "run, --grace, 30s, --, /app",
+            )],
+        ),
+        (
+            "TG001",
+            &[(
+                "--, /app]",
+                "--, /app]\n          env: [{name: TIDEGATE_DRAIN_QIUET, value: 1s}]",
+            )],
+        ),
+        (
+            "TG002",
+            &[
+                ("30s, --,", "30s, --propagation, 25s, --,"),
+                ("minReadySeconds: 5", "minReadySeconds: 25"),
+            ],
+        ),
         ("TG003", &[("Seconds: 30", "Seconds: 60")]),
         ("TG003", &[("--grace-period, 30s, ", "--grace-period, 20s, ")]),
         ("TG004", &[("Seconds: 30", "Seconds: 2"), ("30s", "2s")]),
-        ("TG005", &[("image: app", "lifecycle: {preStop: {sleep: {seconds: 5}}}")]),
-        ("TG005", &[("image: app", "lifecycle: {preStop: {exec: {command: [sh, -c, sleep 3]}}}")]),
-        ("TG005", &[("image: app", "lifecycle: {preStop: {exec: {command: [/drain]}}}")]),
-        ("TG006", &[(app, "command: [sh, -c, /tg/tidegate run --grace-period 30s -- /app]")]),
-        ("TG007", &[("command: [/tg/tidegate", "command: [tini, --, /tg/tidegate")]),
+        (
+            "TG005",
+            &[("image: app", "lifecycle: {preStop: {sleep: {seconds: 5}}}")],
+        ),
+        (
+            "TG005",
+            &[(
+                "image: app",
+                "lifecycle: {preStop: {exec: {command: [sh, -c, sleep 3]}}}",
+            )],
+        ),
+        (
+            "TG005",
+            &[("image: app", "lifecycle: {preStop: {exec: {command: [/drain]}}}")],
+        ),
+        (
+            "TG006",
+            &[(
+                app,
+                "command: [sh, -c, /tg/tidegate run --grace-period 30s -- /app]",
+            )],
+        ),
+        (
+            "TG007",
+            &[("command: [/tg/tidegate", "command: [tini, --, /tg/tidegate")],
+        ),
         ("TG007", &[("command: [/tg/tidegate", "args: [/tg/tidegate")]),
         ("TG008", &[("install, /bin-volume]", "install, /elsewhere]")]),
         ("TG008", &[("mountPath: /tg}", "mountPath: /other}")]),
         ("TG008", &[("volumes: [{name: bin,", "volumes: [{name: bon,")]),
         ("TG009", &[("--, /app]", "--, sh, -c, /app --port 1]")]),
-        ("TG010", &[("readinessProbe: {grpc: {port: 9095}, periodSeconds: 2, failureThreshold: 1}", "tty: false")]),
+        (
+            "TG010",
+            &[(
+                "readinessProbe: {grpc: {port: 9095}, periodSeconds: 2, failureThreshold: 1}",
+                "tty: false",
+            )],
+        ),
         ("TG011", &[("{grpc: {port: 9095}, ", "{grpc: {port: 50051}, ")]),
-        ("TG012", &[("{grpc: {port: 9095}, ", "{grpc: {port: 9095, service: shop}, ")]),
-        ("TG012", &[("{grpc: {port: 9095}, ", "{httpGet: {port: health, path: /ready}, ")]),
-        ("TG012", &[("{grpc: {port: 9095}, ", "{httpGet: {port: helth, path: /readyz}, ")]),
+        (
+            "TG012",
+            &[("{grpc: {port: 9095}, ", "{grpc: {port: 9095, service: shop}, ")],
+        ),
+        (
+            "TG012",
+            &[(
+                "{grpc: {port: 9095}, ",
+                "{httpGet: {port: health, path: /ready}, ",
+            )],
+        ),
+        (
+            "TG012",
+            &[(
+                "{grpc: {port: 9095}, ",
+                "{httpGet: {port: helth, path: /readyz}, ",
+            )],
+        ),
         ("TG012", &[("30s, --,", "30s, --listen, \"127.0.0.1:9095\", --,")]),
-        ("TG013", &[("periodSeconds: 2, failureThreshold: 1", "periodSeconds: 2")]),
+        (
+            "TG013",
+            &[("periodSeconds: 2, failureThreshold: 1", "periodSeconds: 2")],
+        ),
         ("TG014", &[("service: liveness", "service: \"\"")]),
-        ("TG014", &[("{grpc: {port: 9095, service: liveness}}", "{httpGet: {path: /readyz, port: health}}")]),
-        ("TG015", &[("service: liveness}}", "service: liveness}, terminationGracePeriodSeconds: 5}")]),
-        ("TG016", &[("      volumes:", "        - {name: b, ports: [{containerPort: 9095}]}\n      volumes:")]),
+        (
+            "TG014",
+            &[(
+                "{grpc: {port: 9095, service: liveness}}",
+                "{httpGet: {path: /readyz, port: health}}",
+            )],
+        ),
+        (
+            "TG015",
+            &[(
+                "service: liveness}}",
+                "service: liveness}, terminationGracePeriodSeconds: 5}",
+            )],
+        ),
+        (
+            "TG016",
+            &[(
+                "      volumes:",
+                "        - {name: b, ports: [{containerPort: 9095}]}\n      volumes:",
+            )],
+        ),
         ("TG017", &[("image: app", "lifecycle: {stopSignal: SIGUSR1}")]),
         ("TG018", &[("minReadySeconds: 5", "minReadySeconds: 4")]),
-        ("TG019", &[("replicas: 2", "replicas: 2\n  strategy: {rollingUpdate: {maxUnavailable: 100%}}")]),
-        ("TG020", &[("      volumes:", "      shareProcessNamespace: true\n      volumes:")]),
+        (
+            "TG019",
+            &[(
+                "replicas: 2",
+                "replicas: 2\n  strategy: {rollingUpdate: {maxUnavailable: 100%}}",
+            )],
+        ),
+        (
+            "TG020",
+            &[(
+                "      volumes:",
+                "      shareProcessNamespace: true\n      volumes:",
+            )],
+        ),
         ("TG022", &[("image: app", "terminationMessagePath: /last-words")]),
         ("TG023", &[("30s, --,", "30s, --config, /etc/t.yaml, --,")]),
-        ("TG025", &[("annotations: {}", "annotations: {tidegate.dev/ignore: TG999}")]),
+        (
+            "TG025",
+            &[("annotations: {}", "annotations: {tidegate.dev/ignore: TG999}")],
+        ),
     ];
     for (id, changes) in cases {
-        assert_eq!(ids(&with(changes)), [*id], "{changes:?}\n{}", check(&[], &with(changes)).text);
+        let mut found = ids(&with(changes));
+        // A listener on loopback fails each of the two probes.
+        found.dedup();
+        assert_eq!(found, [*id], "{changes:?}\n{}", check(&[], &with(changes)).text);
     }
 }
 
 #[test]
 fn a_sidecar_has_to_be_native() {
-    let manifest = with(&[("      volumes:", "        - {name: t, command: [/tidegate, sidecar]}\n      volumes:")]);
+    let manifest = with(&[(
+        "      volumes:",
+        "        - {name: t, command: [/tidegate, sidecar]}\n      volumes:",
+    )]);
     assert!(ids(&manifest).contains(&"TG021".to_owned()));
 }
 
@@ -154,14 +256,22 @@ fn findings_say_where_and_the_mend() {
         "{}",
         said.text
     );
-    assert!(said.text.contains("; write terminationGracePeriodSeconds: 60 in tidegate's settings"), "{}", said.text);
+    assert!(
+        said.text
+            .contains("; write terminationGracePeriodSeconds: 60 in tidegate's settings"),
+        "{}",
+        said.text
+    );
 }
 
 #[test]
 fn rules_are_silenced_by_flag_and_by_annotation() {
     let broken = with(&[("minReadySeconds: 5", "minReadySeconds: 0")]);
     assert_eq!(check(&["--ignore", "TG003,min-ready-seconds"], &broken).code, 0);
-    let silent = broken.replace("annotations: {}", "annotations: {tidegate.dev/ignore: \"TG018, TG003\"}");
+    let silent = broken.replace(
+        "annotations: {}",
+        "annotations: {tidegate.dev/ignore: \"TG018, TG003\"}",
+    );
     assert_eq!(check(&["--strict"], &silent).code, 0);
     let said = check(&["--ignore", "TG99"], GOOD);
     assert_eq!(said.code, 125);
@@ -172,16 +282,30 @@ fn rules_are_silenced_by_flag_and_by_annotation() {
 fn settings_come_from_config_maps_in_the_same_input() {
     let env = "--, /app]\n          envFrom: [{configMapRef: {name: settings}}]";
     let file = [
-        ("run, --grace-period, 30s, --, /app]", "run, --config, /etc/tg/t.yaml, --, /app]"),
-        ("{name: bin, mountPath: /tg}", "{name: bin, mountPath: /tg}, {name: s, mountPath: /etc/tg}"),
-        ("[{name: bin, emptyDir: {}}]", "[{name: bin, emptyDir: {}}, {name: s, configMap: {name: settings}}]"),
+        (
+            "run, --grace-period, 30s, --, /app]",
+            "run, --config, /etc/tg/t.yaml, --, /app]",
+        ),
+        (
+            "{name: bin, mountPath: /tg}",
+            "{name: bin, mountPath: /tg}, {name: s, mountPath: /etc/tg}",
+        ),
+        (
+            "[{name: bin, emptyDir: {}}]",
+            "[{name: bin, emptyDir: {}}, {name: s, configMap: {name: settings}}]",
+        ),
     ];
     let map = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n";
     let by_env = |grace: u8| {
         let manifest = with(&[("--grace-period, 30s, ", ""), ("--, /app]", env)]);
         format!("{manifest}{map}  TIDEGATE_GRACE_PERIOD: {grace}s\n")
     };
-    let by_file = |grace: u8| format!("{}{map}  t.yaml: |\n    terminationGracePeriodSeconds: {grace}\n", with(&file));
+    let by_file = |grace: u8| {
+        format!(
+            "{}{map}  t.yaml: |\n    terminationGracePeriodSeconds: {grace}\n",
+            with(&file)
+        )
+    };
     assert_eq!(ids(&by_env(30)), [""; 0]);
     assert_eq!(ids(&by_env(29)), ["TG003"]);
     assert_eq!(ids(&by_file(30)), [""; 0]);
@@ -199,7 +323,11 @@ fn every_kind_that_makes_pods_is_read_and_others_pass() {
         ("apps/v1", "DaemonSet", template.clone()),
         ("apps/v1", "ReplicaSet", template.clone()),
         ("batch/v1", "Job", template.clone()),
-        ("batch/v1", "CronJob", format!("spec: {{jobTemplate: {{{template}}}}}")),
+        (
+            "batch/v1",
+            "CronJob",
+            format!("spec: {{jobTemplate: {{{template}}}}}"),
+        ),
     ];
     let mut list = String::from("apiVersion: v1\nkind: List\nitems:\n");
     for (version, kind, spec) in &kinds {
@@ -223,11 +351,20 @@ fn what_cannot_be_read_is_2_and_says_the_document() {
 
 #[test]
 fn sarif_has_its_rules_and_lines() {
-    let said = check(&["-o", "sarif"], &with(&[("minReadySeconds: 5", "minReadySeconds: 0")]));
+    let said = check(
+        &["-o", "sarif"],
+        &with(&[("minReadySeconds: 5", "minReadySeconds: 0")]),
+    );
     let report: Value = serde_json::from_str(&said.text).expect("JSON");
     assert_eq!(report["version"], "2.1.0");
     let result = &report["runs"][0]["results"][0];
     let index = result["ruleIndex"].as_u64().expect("an index") as usize;
-    assert_eq!(report["runs"][0]["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
-    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 8);
+    assert_eq!(
+        report["runs"][0]["tool"]["driver"]["rules"][index]["id"],
+        result["ruleId"]
+    );
+    assert_eq!(
+        result["locations"][0]["physicalLocation"]["region"]["startLine"],
+        8
+    );
 }

@@ -21,7 +21,9 @@ fn examples() -> Vec<PathBuf> {
     let folder = root().join("examples/kubernetes");
     let entries = std::fs::read_dir(folder).expect("a folder");
     let files = entries.map(|entry| entry.expect("an entry").path());
-    let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|ext| ext == "yaml")).collect();
+    let files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|ext| ext == "yaml"))
+        .collect();
     assert!(files.len() >= 6, "{files:?}");
     files
 }
@@ -39,7 +41,10 @@ fn said(file: &Path) -> Vec<String> {
         keys.map(|entry| format!(": {}: not supported by this version", entry.key))
             .any(|text| line.contains(&text))
     };
-    said.lines().filter(|line| !to_come(line)).map(str::to_owned).collect()
+    said.lines()
+        .filter(|line| !to_come(line))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Every field that is written is one of the API's: it comes out again.
@@ -138,7 +143,10 @@ fn the_charts_schema_refuses_slips() {
         (r#"{"tidegate": {"port": 0}}"#, "/port"),
         (r#"{"tidegate": {"prot": 9095}}"#, "prot"),
         (r#"{"tidegate": {"config": {"drian": {}}}}"#, "drian"),
-        (r#"{"tidegate": {"config": {"terminationGracePeriodSeconds": 10}}}"#, "config"),
+        (
+            r#"{"tidegate": {"config": {"terminationGracePeriodSeconds": 10}}}"#,
+            "config",
+        ),
         (r#"{"command": []}"#, "command"),
     ] {
         let said = chart(values).expect_err(values);
@@ -155,12 +163,21 @@ fn service_configs_to_copy_are_json_and_have_their_fields() {
         .map(|rest| rest.split("```").next().unwrap_or(""))
         .collect();
     assert!(blocks.len() >= 2, "{}", blocks.len());
-    let known = ["loadBalancingConfig", "healthCheckConfig", "methodConfig", "retryThrottling"];
+    let known = [
+        "loadBalancingConfig",
+        "healthCheckConfig",
+        "methodConfig",
+        "retryThrottling",
+    ];
     for block in blocks {
-        let config: serde_json::Value = serde_json::from_str(block).unwrap_or_else(|why| panic!("{why}: {block}"));
+        let config: serde_json::Value =
+            serde_json::from_str(block).unwrap_or_else(|why| panic!("{why}: {block}"));
         let keys = config.as_object().expect("an object").keys();
         for key in keys {
-            assert!(known.contains(&key.as_str()), "{key} is no key of a service config (grpc.service_config.ServiceConfig)");
+            assert!(
+                known.contains(&key.as_str()),
+                "{key} is no key of a service config (grpc.service_config.ServiceConfig)"
+            );
         }
     }
 }

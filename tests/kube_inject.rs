@@ -103,9 +103,18 @@ fn documents(text: &str) -> Vec<Value> {
 #[test]
 fn what_is_not_ours_means_the_same() {
     let text = injected(SHOP, &[]);
-    assert!(text.starts_with(&SHOP[..SHOP.find("apiVersion: apps").expect("there")]), "{text}");
+    assert!(
+        text.starts_with(&SHOP[..SHOP.find("apiVersion: apps").expect("there")]),
+        "{text}"
+    );
     // Kubernetes reads YAML 1.1, to which the quotes decide what these are.
-    for kept in ["defaultMode: 0644", "odd: \"0644\"", "on: \"off\"", "- \"0755\"", "value: \"true\""] {
+    for kept in [
+        "defaultMode: 0644",
+        "odd: \"0644\"",
+        "on: \"off\"",
+        "- \"0755\"",
+        "value: \"true\"",
+    ] {
         assert!(text.contains(kept), "{kept} in {text}");
     }
     let (before, mut after) = (documents(SHOP), documents(&text));
@@ -156,12 +165,18 @@ fn every_kind_is_wrapped_and_holds() {
         ("apps/v1", "DaemonSet", format!("{{template: {{spec: {pod}}}}}")),
         ("apps/v1", "ReplicaSet", format!("{{template: {{spec: {pod}}}}}")),
         ("batch/v1", "Job", format!("{{template: {{spec: {pod}}}}}")),
-        ("batch/v1", "CronJob", format!("{{jobTemplate: {{spec: {{template: {{spec: {pod}}}}}}}}}")),
+        (
+            "batch/v1",
+            "CronJob",
+            format!("{{jobTemplate: {{spec: {{template: {{spec: {pod}}}}}}}}}"),
+        ),
     ] {
         let manifest = format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n");
         let text = injected(&manifest, &[]);
         assert_check_finds_nothing(&text);
-        let list = format!("apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {version}, kind: {kind}, metadata: {{name: x}}, spec: {spec}}}\n");
+        let list = format!(
+            "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {version}, kind: {kind}, metadata: {{name: x}}, spec: {spec}}}\n"
+        );
         assert_check_finds_nothing(&injected(&list, &[]));
     }
 }
@@ -170,19 +185,33 @@ fn every_kind_is_wrapped_and_holds() {
 fn an_entrypoint_that_cannot_be_known_is_asked_for() {
     let manifest = SHOP.replace("        command: [/cart]\n", "");
     let said = refused(&manifest, &[]);
-    assert!(said.contains("the image's own ENTRYPOINT cannot be known"), "{said}");
+    assert!(
+        said.contains("the image's own ENTRYPOINT cannot be known"),
+        "{said}"
+    );
     assert!(said.contains("--command"), "{said}");
     let text = injected(&manifest, &["--command", "/cart --verbose"]);
     assert_check_finds_nothing(&text);
     let command = &documents(&text)[1]["spec"]["template"]["spec"]["containers"][0]["command"];
-    let words: Vec<_> = command.as_sequence().expect("a list").iter().filter_map(Value::as_str).collect();
-    assert_eq!(words, ["/tidegate-bin/tidegate", "run", "--", "/cart", "--verbose"]);
+    let words: Vec<_> = command
+        .as_sequence()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(
+        words,
+        ["/tidegate-bin/tidegate", "run", "--", "/cart", "--verbose"]
+    );
     assert!(refused(SHOP, &["--command", "/cart"]).contains("has a command: already"));
 }
 
 #[test]
 fn of_several_containers_one_is_named() {
-    let manifest = SHOP.replace("      volumes:\n", "      - {name: proxy, image: p, command: [/p]}\n      volumes:\n");
+    let manifest = SHOP.replace(
+        "      volumes:\n",
+        "      - {name: proxy, image: p, command: [/p]}\n      volumes:\n",
+    );
     assert!(refused(&manifest, &[]).contains("which container? it has server, proxy"));
     assert!(refused(&manifest, &["--container", "nobody"]).contains("nothing to wrap"));
     let one = injected(&manifest, &["--container", "server"]);
@@ -200,7 +229,10 @@ fn hooks_shells_and_message_paths_are_declared() {
         .replace("command: [/cart]", "command: [sh, -c, /cart $0 $1]\n        terminationMessagePath: /tmp/last\n        lifecycle: {preStop: {sleep: {seconds: 10}}}");
     let text = injected(&manifest, &[]);
     assert_check_finds_nothing(&text);
-    assert!(text.contains("TIDEGATE_PRE_STOP_SECONDS") && text.contains("TIDEGATE_CHILD_SIGNAL_GROUP"), "{text}");
+    assert!(
+        text.contains("TIDEGATE_PRE_STOP_SECONDS") && text.contains("TIDEGATE_CHILD_SIGNAL_GROUP"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -209,14 +241,22 @@ fn a_config_file_becomes_the_environments() {
     let config = directory.path().join("t.yaml");
     let text = "terminationGracePeriodSeconds: 40\ndrain: {propagation: 7s}\ninflight:\n  - prometheus: {url: 'http://127.0.0.1/', query: 'sum({x=~\"a$\"})'}\n";
     std::fs::write(&config, text).expect("a file");
-    let output = inject(directory.path(), SHOP, &["--config", config.to_str().expect("UTF-8")]);
+    let output = inject(
+        directory.path(),
+        SHOP,
+        &["--config", config.to_str().expect("UTF-8")],
+    );
     let manifest = String::from_utf8(output.stdout).expect("text");
     assert_check_finds_nothing(&manifest);
     let spec = &documents(&manifest)[1]["spec"];
     assert_eq!(spec["minReadySeconds"], 7);
     assert_eq!(spec["template"]["spec"]["terminationGracePeriodSeconds"], 40);
     std::fs::write(&config, "drain: {propagaton: 7s}\n").expect("a file");
-    let output = inject(directory.path(), SHOP, &["--config", config.to_str().expect("UTF-8")]);
+    let output = inject(
+        directory.path(),
+        SHOP,
+        &["--config", config.to_str().expect("UTF-8")],
+    );
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("did you mean drain.propagation?"), "{said}");
 }

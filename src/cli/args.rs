@@ -523,7 +523,10 @@ mod tests {
         assert_eq!(
             understand(&["check", "a.yaml", "b.yaml"]),
             Ok(Invocation::Check(Check {
-                files: vec!["a.yaml".into(), "b.yaml".into()]
+                files: vec!["a.yaml".into(), "b.yaml".into()],
+                output: Output::Text,
+                notes: Notes::Pass,
+                ignore: Vec::new(),
             }))
         );
     }

@@ -28,9 +28,8 @@ pub const OWN_FAILURE: u8 = 125;
 pub fn main(inherited: Inherited) -> u8 {
     match args::parse(inherited.arguments().iter().cloned()) {
         Ok(Invocation::Run(asked)) => run(asked, inherited),
-        Ok(Invocation::Check(asked)) => {
-            check::run(&asked, &mut std::io::stdout()).map_or_else(|error| complain(&error, OWN_FAILURE), check::Outcome::code)
-        }
+        Ok(Invocation::Check(asked)) => check::run(&asked, &mut std::io::stdout())
+            .map_or_else(|error| complain(&error, OWN_FAILURE), check::Outcome::code),
         Ok(Invocation::Inject(asked)) => match inject::run(&asked, &mut std::io::stderr()) {
             Ok(text) => print(&text),
             Err(error) => complain(&error, error.exit_code()),

@@ -146,4 +146,3 @@ fn settings(source: &Source, findings: &mut Vec<Finding>) {
         })),
     }
 }
-

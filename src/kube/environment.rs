@@ -27,9 +27,7 @@ impl<'a> ConfigMaps<'a> {
     pub fn data(&self, namespace: &str, name: &str) -> Option<&'a Node> {
         let fits = |object: &&Object<'a>| {
             object.name() == name
-                && (object.namespace() == namespace
-                    || object.namespace().is_empty()
-                    || namespace.is_empty())
+                && (object.namespace() == namespace || object.namespace().is_empty() || namespace.is_empty())
         };
         self.0.iter().find(fits).map(|object| object.node)
     }
@@ -54,7 +52,9 @@ impl Environment {
         let Some(name) = reference.and_then(|reference| reference.scalar_at("name")) else {
             return;
         };
-        let map = source.get("configMapRef").and_then(|_| maps.data(namespace, name));
+        let map = source
+            .get("configMapRef")
+            .and_then(|_| maps.data(namespace, name));
         match map {
             Some(map) => {
                 for (key, value) in map.get("data").map_or(&[][..], Node::entries) {

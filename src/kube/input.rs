@@ -70,7 +70,10 @@ impl Source {
         };
         let mut bytes = Vec::new();
         let input = &mut input;
-        input.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        input
+            .take(MOST_BYTES + 1)
+            .read_to_end(&mut bytes)
+            .map_err(cannot)?;
         if bytes.len() as u64 > MOST_BYTES {
             return Err("is larger than 32 MiB; give it in parts".to_owned());
         }
@@ -83,9 +86,15 @@ impl Source {
     pub fn is_manifests(&self) -> bool {
         let json = self.text.trim_start().starts_with('{');
         self.text.lines().any(|line| {
-            let line = if json { line.trim_start().trim_start_matches(['{', '"']) } else { line };
+            let line = if json {
+                line.trim_start().trim_start_matches(['{', '"'])
+            } else {
+                line
+            };
             ["apiVersion", "kind"].iter().any(|key| {
-                let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches('"').trim_start());
+                let rest = line
+                    .strip_prefix(key)
+                    .map(|rest| rest.trim_start_matches('"').trim_start());
                 rest.is_some_and(|rest| rest.starts_with(':'))
             })
         })
@@ -189,7 +198,10 @@ mod tests {
 
     #[test]
     fn what_is_no_yaml_is_said_with_its_document_and_line() {
-        let error = source("a: 1\n---\nb: [1\n").documents().expect_err("no YAML").to_string();
+        let error = source("a: 1\n---\nb: [1\n")
+            .documents()
+            .expect_err("no YAML")
+            .to_string();
         assert!(error.starts_with("a.yaml:"), "{error}");
         assert!(error.contains(": document 2: not valid YAML: "), "{error}");
         let error = source("a: 1\na: 2\n").documents().expect_err("twice").to_string();
@@ -198,7 +210,12 @@ mod tests {
 
     #[test]
     fn manifests_are_told_from_settings() {
-        for text in ["kind: Pod\n", "# x\napiVersion: v1\n", "{\"apiVersion\": \"v1\"}", "{\n  \"kind\" : \"List\"}"] {
+        for text in [
+            "kind: Pod\n",
+            "# x\napiVersion: v1\n",
+            "{\"apiVersion\": \"v1\"}",
+            "{\n  \"kind\" : \"List\"}",
+        ] {
             assert!(source(text).is_manifests(), "{text}");
         }
         for text in ["", "drain: {quiet: 1s}\n", "kinds: 1\n"] {

@@ -45,7 +45,9 @@ impl<'a> Object<'a> {
     /// Its name, or `generateName`.
     pub fn name(&self) -> &'a str {
         let name = |key| self.node.at(&["metadata", key]).and_then(Node::scalar);
-        name("name").or_else(|| name("generateName")).unwrap_or("(no name)")
+        name("name")
+            .or_else(|| name("generateName"))
+            .unwrap_or("(no name)")
     }
 
     /// Its namespace, empty where none is written.

@@ -44,18 +44,26 @@ pub fn text(pod: &Pod<'_>, container: &Node, path: &str, maps: &ConfigMaps<'_>) 
     let (volume, inside) = match look(pod, container, path) {
         Lies::InVolume(volume, inside) => (volume, inside),
         Lies::InImage => return Err(format!("{path} is in the image")),
-        Lies::InNoVolume(name) => return Err(format!("{path} is in the volume {name}, which the pod does not have")),
+        Lies::InNoVolume(name) => {
+            return Err(format!(
+                "{path} is in the volume {name}, which the pod does not have"
+            ));
+        }
     };
     let projected = volume
         .at(&["projected", "sources"])
         .map_or(&[][..], Node::items)
         .iter()
         .filter_map(|source| source.get("configMap"));
-    let mut missing = format!("{path} is in the volume {}", volume.scalar_at("name").unwrap_or(""));
+    let mut missing = format!(
+        "{path} is in the volume {}",
+        volume.scalar_at("name").unwrap_or("")
+    );
     for source in volume.get("configMap").into_iter().chain(projected) {
         let name = source.scalar_at("name").unwrap_or("");
         let Some(map) = maps.data(pod.object.namespace(), name) else {
-            missing = format!("{path} is in the ConfigMap {name}, which is not in this input; check them together");
+            missing =
+                format!("{path} is in the ConfigMap {name}, which is not in this input; check them together");
             continue;
         };
         let items = source.list_at("items").iter();

@@ -88,12 +88,7 @@ pub enum Role<'a> {
 }
 
 /// Finds tidegate in the command, the args or the environment of a container.
-pub fn find<'a>(
-    pod: &'a Pod<'a>,
-    place: String,
-    node: &'a Node,
-    maps: &ConfigMaps<'_>,
-) -> Option<Role<'a>> {
+pub fn find<'a>(pod: &'a Pod<'a>, place: String, node: &'a Node, maps: &ConfigMaps<'_>) -> Option<Role<'a>> {
     let environment = Environment::of(node, pod.object.namespace(), maps);
     let words = |key| {
         let items = node.list_at(key).iter();
@@ -190,9 +185,15 @@ fn in_script(script: &str) -> Option<Found> {
     } else {
         Front::Shell
     };
-    let simple = !script.contains(['$', ';', '&', '|', '<', '>', '(', ')', '`', '"', '\'', '*', '?', '\\', '\n', '#']);
+    let simple = !script.contains([
+        '$', ';', '&', '|', '<', '>', '(', ')', '`', '"', '\'', '*', '?', '\\', '\n', '#',
+    ]);
     let rest = words[index + 1..].iter().map(|word| (*word).to_owned());
-    Some((front, Some(words[index].to_owned()), simple.then(|| rest.collect())))
+    Some((
+        front,
+        Some(words[index].to_owned()),
+        simple.then(|| rest.collect()),
+    ))
 }
 
 fn is_tidegate(word: &str) -> bool {

@@ -27,15 +27,26 @@ pub fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
         Some("sarif") => Output::Sarif,
         Some(other) => {
             let other = other.escape_debug();
-            return Err(UsageError(format!("--output: {other}: write text, json or sarif")));
+            return Err(UsageError(format!(
+                "--output: {other}: write text, json or sarif"
+            )));
         }
     };
-    let ignore: Vec<String> = matches.remove_many("ignore").into_iter().flatten().map(text).collect();
+    let ignore: Vec<String> = matches
+        .remove_many("ignore")
+        .into_iter()
+        .flatten()
+        .map(text)
+        .collect();
     let words = ignore.iter().flat_map(|words| words.split(','));
     Ok(Invocation::Check(Check {
         files: matches.remove_many("files").into_iter().flatten().collect(),
         output,
-        notes: if matches.get_flag("strict") { Notes::Count } else { Notes::Pass },
+        notes: if matches.get_flag("strict") {
+            Notes::Count
+        } else {
+            Notes::Pass
+        },
         ignore: words.filter(|word| !word.is_empty()).map(str::to_owned).collect(),
     }))
 }
@@ -139,9 +150,21 @@ fn inject_definition() -> Command {
                 .required(true)
                 .help("Manifests, YAML or JSON; - is standard input"),
         )
-        .arg(option("mode", "MODE", "wrap: tidegate is PID 1 around the program [default: wrap]"))
-        .arg(option("container", "NAME", "The container to wrap, where a pod has several"))
-        .arg(option("workload", "NAME", "Wrap this object only: NAME or KIND/NAME"))
+        .arg(option(
+            "mode",
+            "MODE",
+            "wrap: tidegate is PID 1 around the program [default: wrap]",
+        ))
+        .arg(option(
+            "container",
+            "NAME",
+            "The container to wrap, where a pod has several",
+        ))
+        .arg(option(
+            "workload",
+            "NAME",
+            "Wrap this object only: NAME or KIND/NAME",
+        ))
         .arg(option("image", "IMAGE", "The image that has the binary"))
         .arg(option(
             "command",

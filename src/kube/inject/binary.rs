@@ -73,7 +73,10 @@ fn install(pod: &mut Node, image: &str) -> String {
             Node::map([
                 ("allowPrivilegeEscalation", Node::bare(false)),
                 ("readOnlyRootFilesystem", Node::bare(true)),
-                ("capabilities", Node::map([("drop", Node::list([Node::text("ALL")]))])),
+                (
+                    "capabilities",
+                    Node::map([("drop", Node::list([Node::text("ALL")]))]),
+                ),
             ]),
         ),
     ]);

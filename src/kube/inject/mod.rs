@@ -119,7 +119,13 @@ fn item<'a>(root: &'a mut Node, path: &str, index: usize) -> &'a mut Node {
     &mut root.list_entry("items")[index]
 }
 
-fn one(object: &mut Node, target: &Target, options: &Options, config: Option<&wrap::Config>, notes: &mut Vec<String>) {
+fn one(
+    object: &mut Node,
+    target: &Target,
+    options: &Options,
+    config: Option<&wrap::Config>,
+    notes: &mut Vec<String>,
+) {
     let title = &target.title;
     let Some(steps) = pod_steps(object) else {
         return;

@@ -102,7 +102,10 @@ fn hand_over(container: &mut Node, mut own: Node, title: &str) -> String {
     }
     let period = own.number_at("periodSeconds").unwrap_or(10).max(1);
     own.remove("successThreshold");
-    own.set("failureThreshold", Node::bare((START_WITHIN + period - 1) / period));
+    own.set(
+        "failureThreshold",
+        Node::bare((START_WITHIN + period - 1) / period),
+    );
     container.set("startupProbe", own);
     format!("{title}: readiness is tidegate's now; the app's own readiness probe became its startup probe")
 }

@@ -63,7 +63,9 @@ pub enum TargetError {
         container: String,
     },
     /// One `--command` for several programs.
-    #[error("--command is one program's, and several containers have no command:; write --workload KIND/NAME, and inject them one by one")]
+    #[error(
+        "--command is one program's, and several containers have no command:; write --workload KIND/NAME, and inject them one by one"
+    )]
     SeveralCommands,
     /// Nothing there that could be wrapped.
     #[error("{container}: it is no mapping; write containers as a list of mappings")]
@@ -95,7 +97,9 @@ pub fn choose(object: &Object<'_>, maps: &ConfigMaps<'_>, options: &Options) -> 
     };
     let node = &containers[index];
     if !super::is_mapping(node) {
-        return Err(TargetError::Malformed { container: format!("{title}: containers[{index}]") });
+        return Err(TargetError::Malformed {
+            container: format!("{title}: containers[{index}]"),
+        });
     }
     let name = node.scalar_at("name").unwrap_or("").to_owned();
     if let Some(Role::Runs(_)) = find(&pod, format!("containers[{index}]"), node, maps) {
@@ -105,8 +109,14 @@ pub fn choose(object: &Object<'_>, maps: &ConfigMaps<'_>, options: &Options) -> 
     }
     let has_command = !node.list_at("command").is_empty();
     match (has_command, options.command.is_empty()) {
-        (true, false) => Err(TargetError::TwoCommands { object: title, container: name }),
-        (false, true) => Err(TargetError::NoCommand { object: title, container: name }),
+        (true, false) => Err(TargetError::TwoCommands {
+            object: title,
+            container: name,
+        }),
+        (false, true) => Err(TargetError::NoCommand {
+            object: title,
+            container: name,
+        }),
         (has_command, _) => Ok(Verdict::Wrap(Target {
             title,
             container: index,
@@ -116,7 +126,12 @@ pub fn choose(object: &Object<'_>, maps: &ConfigMaps<'_>, options: &Options) -> 
     }
 }
 
-fn index(pod: &Pod<'_>, containers: &[Node], options: &Options, title: &str) -> Result<Option<usize>, TargetError> {
+fn index(
+    pod: &Pod<'_>,
+    containers: &[Node],
+    options: &Options,
+    title: &str,
+) -> Result<Option<usize>, TargetError> {
     let of = |name: &str| {
         containers
             .iter()
@@ -156,12 +171,12 @@ pub fn installed(spec: &Node) -> Option<String> {
         spec,
     };
     let maps = ConfigMaps::default();
-    let installers = pod.containers().filter_map(|(place, node)| {
-        match find(&pod, place, node, &maps) {
+    let installers = pod
+        .containers()
+        .filter_map(|(place, node)| match find(&pod, place, node, &maps) {
             Some(Role::Installs(Installer { directory, .. })) => Some((node, directory)),
             _ => None,
-        }
-    });
+        });
     let mut volumes = installers.filter_map(|(node, directory)| match look(&pod, node, &directory) {
         Lies::InVolume(volume, inside) if inside.is_empty() => volume.scalar_at("name").map(str::to_owned),
         _ => None,

@@ -119,11 +119,15 @@ fn child(container: &Node) -> Vec<String> {
 
 /// 9095, or the next port that no container of the pod lists or serves health on.
 fn free_port(pod: &Node) -> i64 {
-    let containers = ["initContainers", "containers"].into_iter().flat_map(|key| pod.list_at(key));
+    let containers = ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|key| pod.list_at(key));
     let mut taken = Vec::new();
     for container in containers {
         let ports = container.list_at("ports").iter();
         taken.extend(ports.filter_map(|port| port.number_at("containerPort")));
     }
-    (PORT..PORT + 100).find(|port| !taken.contains(port)).unwrap_or(PORT)
+    (PORT..PORT + 100)
+        .find(|port| !taken.contains(port))
+        .unwrap_or(PORT)
 }

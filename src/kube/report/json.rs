@@ -21,7 +21,10 @@ pub fn json(checked: &Checked) -> Value {
             "mend": finding.mend,
         })
     });
-    let unreadable = checked.unreadable.iter().map(|error| Value::String(error.to_string()));
+    let unreadable = checked
+        .unreadable
+        .iter()
+        .map(|error| Value::String(error.to_string()));
     object!({
         "findings": findings.collect::<Vec<_>>(),
         "unreadable": unreadable.collect::<Vec<_>>(),

@@ -17,9 +17,10 @@ pub fn sarif(checked: &Checked) -> Value {
             "defaultConfiguration": {"level": rule.severity.word()},
         })
     });
-    let unreadable = checked.unreadable.iter().map(|error| {
-        object!({"level": "error", "message": {"text": error.to_string()}})
-    });
+    let unreadable = checked
+        .unreadable
+        .iter()
+        .map(|error| object!({"level": "error", "message": {"text": error.to_string()}}));
     object!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -50,7 +51,8 @@ fn result(finding: &Finding) -> Value {
         },
     });
     if let Some(place) = &finding.place {
-        location["logicalLocations"] = object!([{"fullyQualifiedName": format!("{} {}", place.object, place.path)}]);
+        location["logicalLocations"] =
+            object!([{"fullyQualifiedName": format!("{} {}", place.object, place.path)}]);
     }
     object!({
         "ruleId": finding.rule.id,

@@ -38,7 +38,11 @@ pub fn nothing_is_in_front(case: Case<'_>, findings: &mut Vec<Finding>) {
             "move it to command",
         ),
     };
-    let key = if wrapped.node.get("command").is_some() { "command" } else { "args" };
+    let key = if wrapped.node.get("command").is_some() {
+        "command"
+    } else {
+        "args"
+    };
     findings.push(Finding::in_container(rule, wrapped, key, message, mend));
 }
 
@@ -58,7 +62,9 @@ pub fn binary_is_brought(case: Case<'_>, findings: &mut Vec<Finding>) {
                 return;
             }
             (
-                format!("{binary} lies in no volume of this container, while an init container installs tidegate into one"),
+                format!(
+                    "{binary} lies in no volume of this container, while an init container installs tidegate into one"
+                ),
                 "mount that volume here, with its path in front of the command".to_owned(),
             )
         }
@@ -89,7 +95,13 @@ pub fn binary_is_brought(case: Case<'_>, findings: &mut Vec<Finding>) {
             )
         }
     };
-    findings.push(Finding::in_container(NOT_INSTALLED, wrapped, "command", message, mend));
+    findings.push(Finding::in_container(
+        NOT_INSTALLED,
+        wrapped,
+        "command",
+        message,
+        mend,
+    ));
 }
 
 fn volume_of<'a>(case: Case<'a>, container: &'a Node, path: &str) -> Option<&'a Node> {
@@ -123,7 +135,9 @@ pub fn is_unreplaced_shell(line: &[String]) -> bool {
     let [shell, rest @ ..] = line else {
         return false;
     };
-    let inline = rest.iter().any(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'));
+    let inline = rest
+        .iter()
+        .any(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'));
     let script = rest.iter().find(|word| !word.starts_with('-'));
     is_shell(shell)
         && inline
@@ -134,10 +148,13 @@ pub fn is_unreplaced_shell(line: &[String]) -> bool {
         })
 }
 
-/// TG017: `lifecycle.stopSignal` (Kubernetes 1.33, ContainerStopSignals) replaces the image's own.
+/// TG017: `lifecycle.stopSignal` (ContainerStopSignals, alpha in Kubernetes 1.33) replaces the image's own.
 pub fn stop_signal_starts_the_drain(case: Case<'_>, findings: &mut Vec<Finding>) {
     let wrapped = case.wrapped;
-    let signal = wrapped.node.at(&["lifecycle", "stopSignal"]).and_then(Node::scalar);
+    let signal = wrapped
+        .node
+        .at(&["lifecycle", "stopSignal"])
+        .and_then(Node::scalar);
     let (Some(settings), Some(signal)) = (wrapped.valid(), signal) else {
         return;
     };

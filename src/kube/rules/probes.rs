@@ -12,7 +12,8 @@ use super::super::wrapped::Wrapped;
 use super::super::yaml::{Body, Node, Style};
 use super::Case;
 use super::catalogue::{
-    LIVENESS_AS_READINESS, PORT_TAKEN, PROBE_UNANSWERED, READINESS_ELSEWHERE, READINESS_MISSING, READINESS_SLOW,
+    LIVENESS_AS_READINESS, PORT_TAKEN, PROBE_UNANSWERED, READINESS_ELSEWHERE, READINESS_MISSING,
+    READINESS_SLOW,
 };
 
 const PROBES: [&str; 3] = ["readinessProbe", "livenessProbe", "startupProbe"];
@@ -80,7 +81,8 @@ pub fn readiness_asks_tidegate(case: Case<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let port = listen.port();
-    let mend = format!("write readinessProbe: {{grpc: {{port: {port}}}, periodSeconds: 2, failureThreshold: 1}}");
+    let mend =
+        format!("write readinessProbe: {{grpc: {{port: {port}}}, periodSeconds: 2, failureThreshold: 1}}");
     let Some(probe) = wrapped.node.get("readinessProbe") else {
         findings.push(Finding::in_container(
             READINESS_MISSING,
@@ -118,7 +120,13 @@ pub fn probes_are_answered(case: Case<'_>, findings: &mut Vec<Finding>) {
         let path = format!("{probe}.{}", asks.kind);
         let mut found = |key: &str, message: String, mend: String| {
             let path = format!("{path}{key}");
-            findings.push(Finding::in_container(PROBE_UNANSWERED, wrapped, &path, message, mend));
+            findings.push(Finding::in_container(
+                PROBE_UNANSWERED,
+                wrapped,
+                &path,
+                message,
+                mend,
+            ));
         };
         let Some(port) = asks.port else {
             let name = asks.handler.scalar_at("port").unwrap_or("");
@@ -137,7 +145,9 @@ pub fn probes_are_answered(case: Case<'_>, findings: &mut Vec<Finding>) {
                 if listen.ip().is_loopback() {
                     found(
                         ".port",
-                        format!("health listens at {listen}, and the kubelet asks the pod's own address: the probe always fails"),
+                        format!(
+                            "health listens at {listen}, and the kubelet asks the pod's own address: the probe always fails"
+                        ),
                         format!("write health: {{listen: 0.0.0.0:{port}}}"),
                     );
                 }
@@ -159,7 +169,9 @@ pub fn probes_are_answered(case: Case<'_>, findings: &mut Vec<Finding>) {
 /// The entry of `ports` that is not called like ours.
 fn named_or_listed(container: &Node, port: i64) -> Option<&Node> {
     let mut ports = container.list_at("ports").iter();
-    ports.find(|entry| entry.number_at("containerPort") == Some(port) && entry.scalar_at("name") != Some("health"))
+    ports.find(|entry| {
+        entry.number_at("containerPort") == Some(port) && entry.scalar_at("name") != Some("health")
+    })
 }
 
 /// What is wrong with a question to the health port.
@@ -276,10 +288,17 @@ pub fn port_is_free(case: Case<'_>, findings: &mut Vec<Finding>) {
             "give tidegate another port: health: {listen: 0.0.0.0:9096}",
         ));
     };
-    for sibling in case.siblings.iter().filter(|sibling| sibling.place != wrapped.place) {
+    for sibling in case
+        .siblings
+        .iter()
+        .filter(|sibling| sibling.place != wrapped.place)
+    {
         let other = sibling.valid().and_then(health_port);
         if other.is_some_and(|other| other.port() == listen.port()) {
-            found(format!("tidegate in {} serves health on port {port} too", sibling.name()));
+            found(format!(
+                "tidegate in {} serves health on port {port} too",
+                sibling.name()
+            ));
         }
     }
     let others = wrapped
@@ -288,7 +307,8 @@ pub fn port_is_free(case: Case<'_>, findings: &mut Vec<Finding>) {
         .filter(|(place, _)| !case.siblings.iter().any(|sibling| sibling.place == *place));
     for (place, container) in others {
         let is_it = |entry: &&Node| {
-            entry.number_at("containerPort") == Some(port) && entry.scalar_at("protocol").unwrap_or("TCP") == "TCP"
+            entry.number_at("containerPort") == Some(port)
+                && entry.scalar_at("protocol").unwrap_or("TCP") == "TCP"
         };
         if container.list_at("ports").iter().any(|entry| is_it(&entry)) {
             let name = container.scalar_at("name").unwrap_or(&place);

@@ -15,14 +15,25 @@ const DEFAULT_UNAVAILABLE: i64 = 25;
 /// balancer has to know the new one by then.
 pub fn new_pods_are_known(case: Case<'_>, findings: &mut Vec<Finding>) {
     let wrapped = case.wrapped;
-    let Some(settings) = wrapped.valid().filter(|settings| settings.plan.waits == Waits::Kept) else {
+    let Some(settings) = wrapped
+        .valid()
+        .filter(|settings| settings.plan.waits == Waits::Kept)
+    else {
         return;
     };
-    let rolls = matches!(wrapped.pod.object.kind(), "Deployment" | "StatefulSet" | "DaemonSet");
+    let rolls = matches!(
+        wrapped.pod.object.kind(),
+        "Deployment" | "StatefulSet" | "DaemonSet"
+    );
     if !rolls || !wrapped.place.starts_with("containers") {
         return;
     }
-    let written = wrapped.pod.object.node.at(&["spec", "minReadySeconds"]).and_then(Node::number);
+    let written = wrapped
+        .pod
+        .object
+        .node
+        .at(&["spec", "minReadySeconds"])
+        .and_then(Node::number);
     let window = settings.plan.propagation.min;
     let least = i64::try_from(window.as_millis().div_ceil(1000)).unwrap_or(i64::MAX);
     let seconds = written.unwrap_or(0);
@@ -52,12 +63,16 @@ pub fn not_all_at_once(case: Case<'_>, findings: &mut Vec<Finding>) {
     let strategy = spec.get("strategy");
     let replicas = spec.number_at("replicas").unwrap_or(1);
     if strategy.and_then(|strategy| strategy.scalar_at("type")) == Some("Recreate") {
-        findings.push(finding(
-            wrapped,
-            "spec.strategy.type",
-            "Recreate ends every old pod before a new one starts: between them calls have nowhere to go".to_owned(),
-            "leave it out, for RollingUpdate, unless two versions must never run together",
-        ).severity(Severity::Note));
+        findings.push(
+            finding(
+                wrapped,
+                "spec.strategy.type",
+                "Recreate ends every old pod before a new one starts: between them calls have nowhere to go"
+                    .to_owned(),
+                "leave it out, for RollingUpdate, unless two versions must never run together",
+            )
+            .severity(Severity::Note),
+        );
         return;
     }
     let unavailable = strategy.and_then(|strategy| strategy.at(&["rollingUpdate", "maxUnavailable"]));

@@ -15,7 +15,13 @@ pub fn are_valid(case: Case<'_>, findings: &mut Vec<Finding>) {
     let wrapped = case.wrapped;
     if let Some(usage) = &wrapped.usage {
         let usage = usage.trim_end_matches("; see tidegate --help");
-        findings.push(Finding::in_container(CONFIG_INVALID, wrapped, "command", usage, ""));
+        findings.push(Finding::in_container(
+            CONFIG_INVALID,
+            wrapped,
+            "command",
+            usage,
+            "",
+        ));
     }
     match &wrapped.settings {
         Known::Refused(error @ ConfigError::Relation { .. }) => {
@@ -23,7 +29,11 @@ pub fn are_valid(case: Case<'_>, findings: &mut Vec<Finding>) {
         }
         Known::Refused(error) => {
             let said = error.to_string();
-            let key = if said.starts_with("TIDEGATE_") { "env" } else { "command" };
+            let key = if said.starts_with("TIDEGATE_") {
+                "env"
+            } else {
+                "command"
+            };
             findings.push(Finding::in_container(CONFIG_INVALID, wrapped, key, said, ""));
         }
         Known::Valid(settings) => {

@@ -30,7 +30,11 @@ pub fn grace_is_the_same(case: Case<'_>, findings: &mut Vec<Finding>) {
         GRACE_DIFFERS,
         wrapped,
         "terminationGracePeriodSeconds",
-        format!("the pod has {} and tidegate counts on {}, {harm}", Seconds(there), Seconds(here)),
+        format!(
+            "the pod has {} and tidegate counts on {}, {harm}",
+            Seconds(there),
+            Seconds(here)
+        ),
         format!(
             "write terminationGracePeriodSeconds: {} in tidegate's settings, or {} here",
             there.as_secs(),
@@ -72,7 +76,9 @@ pub fn pre_stop_is_declared(case: Case<'_>, findings: &mut Vec<Finding>) {
     let declared = settings.pre_stop.as_secs();
     let (message, mend, severity) = match takes(hook) {
         Hook::Sleeps(seconds) if seconds > declared => (
-            format!("the hook spends {seconds} s of the grace period, and tidegate counts on {declared} s of it"),
+            format!(
+                "the hook spends {seconds} s of the grace period, and tidegate counts on {declared} s of it"
+            ),
             format!("take the hook out, for tidegate waits itself, or write preStopSeconds: {seconds}"),
             Severity::Error,
         ),
@@ -168,7 +174,10 @@ mod tests {
         assert_eq!(seconds("sleep: {seconds: 7}"), Some(7));
         assert_eq!(seconds("exec: {command: [sleep, '10']}"), Some(10));
         assert_eq!(seconds("exec: {command: [/bin/sh, -c, 'sleep 1m']}"), Some(60));
-        assert_eq!(seconds("exec: {command: [/bin/sh, -c, 'sleep 5; nginx -s quit']}"), None);
+        assert_eq!(
+            seconds("exec: {command: [/bin/sh, -c, 'sleep 5; nginx -s quit']}"),
+            None
+        );
         assert_eq!(seconds("exec: {command: [/drain]}"), None);
         assert_eq!(seconds("httpGet: {port: 80}"), None);
     }

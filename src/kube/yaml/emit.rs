@@ -76,7 +76,11 @@ fn value(node: &Node, indent: usize, text: &mut String) {
                 text.push_str(tag);
             }
             if is_empty(node) {
-                text.push_str(if matches!(body, Body::Mapping(_)) { " {}" } else { " []" });
+                text.push_str(if matches!(body, Body::Mapping(_)) {
+                    " {}"
+                } else {
+                    " []"
+                });
             }
             text.push('\n');
             collection(node, indent, Begin::Line, text);
@@ -113,7 +117,9 @@ fn fits_a_block(content: &str) -> bool {
     content.contains('\n')
         && !content.starts_with([' ', '\t', '\n'])
         && content.chars().all(printable)
-        && !content.lines().any(|line| !line.is_empty() && line.trim_start().is_empty())
+        && !content
+            .lines()
+            .any(|line| !line.is_empty() && line.trim_start().is_empty())
 }
 
 fn block(content: &str, indent: usize, text: &mut String) {
@@ -185,19 +191,27 @@ mod tests {
     fn lists_of_lists_and_the_empty_are_written_so_that_they_read_the_same() {
         let text = "a:\n  - - 1\n    - 2\n  - {}\n  - b: 1\n    c: []\n  -\n";
         assert_eq!(again(text), text);
-        assert_eq!(again("{a: [1, {b: [x, 'y: z']}], c: {}}"), "a:\n  - 1\n  - b:\n      - x\n      - \"y: z\"\nc: {}\n");
+        assert_eq!(
+            again("{a: [1, {b: [x, 'y: z']}], c: {}}"),
+            "a:\n  - 1\n  - b:\n      - x\n      - \"y: z\"\nc: {}\n"
+        );
     }
 
     #[test]
     fn aliases_and_merge_keys_are_written_out() {
         let text = "a: &x {p: 1, q: 2}\nb: *x\nc: {<<: *x, q: 3}\n";
         let out = again(text);
-        assert_eq!(out, "a:\n  p: 1\n  q: 2\nb:\n  p: 1\n  q: 2\nc:\n  q: 3\n  p: 1\n");
+        assert_eq!(
+            out,
+            "a:\n  p: 1\n  q: 2\nb:\n  p: 1\n  q: 2\nc:\n  q: 3\n  p: 1\n"
+        );
     }
 
     #[test]
     fn odd_texts_read_the_same_again() {
-        for odd in ["\u{7f}x", "a\rb", " x\ny", "x\n \ny", "\n", "tab\tx\n", "'\"", "\u{feff}", "\\"] {
+        for odd in [
+            "\u{7f}x", "a\rb", " x\ny", "x\n \ny", "\n", "tab\tx\n", "'\"", "\u{feff}", "\\",
+        ] {
             let node = Node::map([("k", Node::text(odd))]);
             let text = emit(&node);
             let read = load(&text, 1).expect(&text).expect("a document");
@@ -214,7 +228,12 @@ mod tests {
             let last = format!("*a{}", level - 1);
             bomb.push_str(&format!("a{level}: &a{level} [{}]\n", vec![last; 10].join(", ")));
         }
-        assert!(load(&bomb, 1).expect_err("too large").why.contains("which no manifest has"));
+        assert!(
+            load(&bomb, 1)
+                .expect_err("too large")
+                .why
+                .contains("which no manifest has")
+        );
         let deep = "[".repeat(5000);
         assert!(load(&deep, 1).is_err());
     }

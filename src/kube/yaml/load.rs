@@ -120,7 +120,10 @@ impl Loader {
 
     fn begin(&mut self, body: Body, anchor: usize, tag: Option<&Tag>, line: usize) -> Result<(), LoadError> {
         if self.open.len() == DEEPEST {
-            return Err(self.error(line, format!("deeper than {DEEPEST} levels, which no manifest is")));
+            return Err(self.error(
+                line,
+                format!("deeper than {DEEPEST} levels, which no manifest is"),
+            ));
         }
         let node = self.node(body, tag, line);
         self.open.push(Open {

@@ -154,7 +154,10 @@ impl Node {
         let mut node = self;
         for step in path.split('.').flat_map(|part| part.split('[')) {
             let next = match step.strip_suffix(']') {
-                Some(index) => index.parse().ok().and_then(|index: usize| node.items().get(index)),
+                Some(index) => index
+                    .parse()
+                    .ok()
+                    .and_then(|index: usize| node.items().get(index)),
                 None => node.get(step),
             };
             match next {
