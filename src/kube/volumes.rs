@@ -4,19 +4,19 @@ use super::environment::ConfigMaps;
 use super::objects::Pod;
 use super::yaml::Node;
 
-/// What a file in a container is.
+/// Where a file of a container lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Lies<'a> {
+pub enum Place<'a> {
     /// In no volume: the image brings it.
-    InImage,
+    Image,
     /// In this volume, at this path from its root.
-    InVolume(&'a Node, String),
+    Volume(&'a Node, String),
     /// In a mount of a volume that the pod does not have.
-    InNoVolume(&'a str),
+    NoVolume(&'a str),
 }
 
 /// Where `path` lies.
-pub fn look<'a>(pod: &Pod<'a>, container: &'a Node, path: &str) -> Lies<'a> {
+pub fn look<'a>(pod: &Pod<'a>, container: &'a Node, path: &str) -> Place<'a> {
     let mounts = container.list_at("volumeMounts").iter();
     let below = mounts.filter_map(|mount| {
         let at = mount.scalar_at("mountPath")?.trim_end_matches('/');
@@ -24,15 +24,15 @@ pub fn look<'a>(pod: &Pod<'a>, container: &'a Node, path: &str) -> Lies<'a> {
         (rest.is_empty() || rest.starts_with('/')).then_some((at.len(), mount, rest))
     });
     let Some((_, mount, rest)) = below.max_by_key(|(length, ..)| *length) else {
-        return Lies::InImage;
+        return Place::Image;
     };
     let name = mount.scalar_at("name").unwrap_or("");
     let sub = mount.scalar_at("subPath").unwrap_or("").trim_matches('/');
     let inside = [sub, rest.trim_start_matches('/')];
     let inside: Vec<&str> = inside.into_iter().filter(|part| !part.is_empty()).collect();
     match pod.volume(name) {
-        Some(volume) => Lies::InVolume(volume, inside.join("/")),
-        None => Lies::InNoVolume(name),
+        Some(volume) => Place::Volume(volume, inside.join("/")),
+        None => Place::NoVolume(name),
     }
 }
 
@@ -42,9 +42,9 @@ pub fn look<'a>(pod: &Pod<'a>, container: &'a Node, path: &str) -> Lies<'a> {
 /// Why it is not known.
 pub fn text(pod: &Pod<'_>, container: &Node, path: &str, maps: &ConfigMaps<'_>) -> Result<String, String> {
     let (volume, inside) = match look(pod, container, path) {
-        Lies::InVolume(volume, inside) => (volume, inside),
-        Lies::InImage => return Err(format!("{path} is in the image")),
-        Lies::InNoVolume(name) => {
+        Place::Volume(volume, inside) => (volume, inside),
+        Place::Image => return Err(format!("{path} is in the image")),
+        Place::NoVolume(name) => {
             return Err(format!(
                 "{path} is in the volume {name}, which the pod does not have"
             ));

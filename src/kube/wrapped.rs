@@ -1,7 +1,7 @@
 //! The containers that run tidegate, and the settings it has there.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::Path;
 
 use crate::cli::args::{self, Invocation, Run};
 use crate::config::{self, ConfigError, Settings};
@@ -233,7 +233,7 @@ fn settings(
     }
 }
 
-fn file_text(wrapped: &Wrapped<'_>, path: &PathBuf, maps: &ConfigMaps<'_>) -> Result<String, String> {
+fn file_text(wrapped: &Wrapped<'_>, path: &Path, maps: &ConfigMaps<'_>) -> Result<String, String> {
     volumes::text(wrapped.pod, wrapped.node, &path.to_string_lossy(), maps)
 }
 

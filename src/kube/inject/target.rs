@@ -2,7 +2,7 @@
 
 use super::super::environment::ConfigMaps;
 use super::super::objects::{Object, Pod};
-use super::super::volumes::{Lies, look};
+use super::super::volumes::{Place, look};
 use super::super::wrapped::{Installer, Role, find};
 use super::super::yaml::Node;
 use super::Options;
@@ -178,7 +178,7 @@ pub fn installed(spec: &Node) -> Option<String> {
             _ => None,
         });
     let mut volumes = installers.filter_map(|(node, directory)| match look(&pod, node, &directory) {
-        Lies::InVolume(volume, inside) if inside.is_empty() => volume.scalar_at("name").map(str::to_owned),
+        Place::Volume(volume, inside) if inside.is_empty() => volume.scalar_at("name").map(str::to_owned),
         _ => None,
     });
     volumes.next()

@@ -94,10 +94,9 @@ pub fn environment(pod: &mut Node, target: &Target, grace: i64, config: Option<&
     if is_unreplaced_shell(&child(container)) && !says(&["child", "signalGroup"]) {
         variables.push(("TIDEGATE_CHILD_SIGNAL_GROUP", Node::text("true")));
     }
-    if let Some(path) = container.scalar_at("terminationMessagePath") {
-        if !says(&["telemetry", "terminationLog"]) {
-            variables.push(("TIDEGATE_TELEMETRY_TERMINATION_LOG", Node::text(path)));
-        }
+    let message = container.scalar_at("terminationMessagePath");
+    if let Some(path) = message.filter(|_| !says(&["telemetry", "terminationLog"])) {
+        variables.push(("TIDEGATE_TELEMETRY_TERMINATION_LOG", Node::text(path)));
     }
     if let Some(config) = config {
         // The kubelet replaces $(NAME) in values; $$ is how a $ is written.

@@ -3,7 +3,7 @@
 use crate::child::Target;
 
 use super::super::finding::{Finding, Severity};
-use super::super::volumes::{Lies, look};
+use super::super::volumes::{Place, look};
 use super::super::wrapped::{Front, Mode, is_shell};
 use super::super::yaml::Node;
 use super::Case;
@@ -53,7 +53,7 @@ pub fn binary_is_brought(case: Case<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let (message, mend) = match look(wrapped.pod, wrapped.node, binary) {
-        Lies::InImage => {
+        Place::Image => {
             let Some(installer) = case.installers.first() else {
                 return;
             };
@@ -68,15 +68,15 @@ pub fn binary_is_brought(case: Case<'_>, findings: &mut Vec<Finding>) {
                 "mount that volume here, with its path in front of the command".to_owned(),
             )
         }
-        Lies::InNoVolume(name) => (
+        Place::NoVolume(name) => (
             format!("{binary} lies in the volume {name}, which the pod does not have"),
             format!("add {{name: {name}, emptyDir: {{}}}} to volumes"),
         ),
-        Lies::InVolume(volume, inside) => {
+        Place::Volume(volume, inside) => {
             let name = volume.scalar_at("name");
             let brought = case.installers.iter().any(|installer| {
                 match look(wrapped.pod, installer.node, &installer.directory) {
-                    Lies::InVolume(to, directory) => {
+                    Place::Volume(to, directory) => {
                         let copy = [directory.as_str(), "tidegate"].join("/");
                         to.scalar_at("name") == name && copy.trim_start_matches('/') == inside
                     }
@@ -106,8 +106,8 @@ pub fn binary_is_brought(case: Case<'_>, findings: &mut Vec<Finding>) {
 
 fn volume_of<'a>(case: Case<'a>, container: &'a Node, path: &str) -> Option<&'a Node> {
     match look(case.wrapped.pod, container, path) {
-        Lies::InVolume(volume, _) => Some(volume),
-        Lies::InImage | Lies::InNoVolume(_) => None,
+        Place::Volume(volume, _) => Some(volume),
+        Place::Image | Place::NoVolume(_) => None,
     }
 }
 
