@@ -19,6 +19,7 @@
 //! | [`drain`] | budget, machine, quiet, report, and the driver around them |
 //! | [`child`] | start, signals, reaping, terminal, exit codes; the only `unsafe` |
 //! | [`inflight`] | calls under way, as the child shows them |
+//! | [`kube`] | manifests: read, check, inject |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
 //! | [`admin`] | the owner-only socket, and its client |
 //! | [`telemetry`] | logs, metrics, the termination message |
@@ -30,4 +31,5 @@ pub mod config;
 pub mod drain;
 pub mod health;
 pub mod inflight;
+pub mod kube;
 pub mod telemetry;

@@ -18,6 +18,8 @@ use crate::drain::order::Order;
 
 pub use asking::{Output, Reach, Span, StatusAsked};
 
+mod manifests;
+
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Invocation {
@@ -27,6 +29,8 @@ pub enum Invocation {
     Check(Check),
     /// Poll the in-flight sources now.
     Inflight(Inflight),
+    /// Wrap manifests.
+    Inject(Inject),
     /// Copy this binary.
     Install(Install),
     /// Have a running tidegate do something.
@@ -64,8 +68,51 @@ pub struct Asked {
 /// `tidegate check FILE…`
 #[derive(Debug, PartialEq, Eq)]
 pub struct Check {
-    /// At least one.
+    /// At least one; `-` is standard input.
     pub files: Vec<PathBuf>,
+    /// `-o`
+    pub output: Output,
+    /// `--strict`
+    pub notes: Notes,
+    /// `--ignore`: ids or names of rules, as written.
+    pub ignore: Vec<String>,
+}
+
+/// How findings are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A line each.
+    Text,
+    /// One JSON object.
+    Json,
+    /// SARIF 2.1.0.
+    Sarif,
+}
+
+/// What notes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notes {
+    /// Worth a look.
+    Pass,
+    /// Findings like the others: `--strict`.
+    Count,
+}
+
+/// `tidegate inject -f FILE`
+#[derive(Debug, PartialEq, Eq)]
+pub struct Inject {
+    /// At least one; `-` is standard input.
+    pub files: Vec<PathBuf>,
+    /// `--config`
+    pub config: Option<PathBuf>,
+    /// `--container`
+    pub container: Option<String>,
+    /// `--workload`
+    pub workload: Option<String>,
+    /// `--image`
+    pub image: String,
+    /// `--command`, in its words.
+    pub command: Vec<String>,
 }
 
 /// `tidegate inflight [OPTIONS]`
@@ -107,7 +154,7 @@ pub enum Completions {
 /// Why the command line was not understood: one line, for exit code 125.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; see tidegate --help")]
-pub struct UsageError(String);
+pub struct UsageError(pub(super) String);
 
 /// The commands, those to come included, so that they are not taken for mistyped ones.
 const COMMANDS: &[(&str, Word)] = &[
@@ -122,7 +169,7 @@ const COMMANDS: &[(&str, Word)] = &[
     ("hurry", Word::Order(Order::Hurry)),
     ("status", Word::Status),
     ("plan", Word::Plan),
-    ("inject", Word::NotYet),
+    ("inject", Word::Inject),
     ("install", Word::Install),
     ("completions", Word::Completions),
 ];
@@ -132,6 +179,7 @@ enum Word {
     Run,
     Check,
     Inflight,
+    Inject,
     Install,
     Order(Order),
     Status,
@@ -145,6 +193,7 @@ const VERSION: &str = concat!("tidegate ", env!("CARGO_PKG_VERSION"), "\n");
 const USAGE: &str = "\
 tidegate [run] [OPTIONS] -- COMMAND [ARGS...]
        tidegate check FILE...
+       tidegate inject -f FILE
        tidegate plan [--config FILE] [OPTIONS]
        tidegate inflight [--watch] [OPTIONS]
        tidegate install DIR
@@ -153,7 +202,8 @@ tidegate [run] [OPTIONS] -- COMMAND [ARGS...]
 const COMMANDS_HELP: &str = "\
 Commands:
   run               Supervise and drain COMMAND; what tidegate does without a command's name
-  check FILE...     Check config files: is every key known, does the arithmetic hold?
+  check FILE...     Check config files and Kubernetes manifests: does the arithmetic hold?
+  inject -f FILE    Kubernetes manifests in, the same wrapped with tidegate out
   inflight          Poll the in-flight sources now and say what each of them says
   plan              Draw the timeline that these settings give
   install DIR       Copy this binary into DIR, for an init container
@@ -180,7 +230,8 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
     }
     match COMMANDS.iter().find(|(name, _)| *name == first) {
         Some((_, Word::Run)) => run(arguments.split_off(1)),
-        Some((_, Word::Check)) => check(arguments.split_off(1)),
+        Some((_, Word::Check)) => manifests::check(arguments.split_off(1)),
+        Some((_, Word::Inject)) => manifests::inject(arguments.split_off(1)),
         Some((_, Word::Inflight)) => inflight(arguments.split_off(1)),
         Some((_, Word::Install)) => install(arguments.split_off(1), started_as),
         Some((_, Word::Order(order))) => asking::order(*order, arguments.split_off(1)),
@@ -280,18 +331,6 @@ fn completions(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
             "completions: {} is no shell; {SHELLS}",
             word.escape_debug()
         ))),
-    }
-}
-
-fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
-    match check_definition().try_get_matches_from(arguments) {
-        Ok(mut matches) => Ok(Invocation::Check(Check {
-            files: matches.remove_many("files").into_iter().flatten().collect(),
-        })),
-        Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => Err(UsageError(
-            "check: no file; name one, as in: tidegate check tidegate.yaml".to_owned(),
-        )),
-        Err(error) => said(&error),
     }
 }
 
@@ -402,9 +441,10 @@ pub fn whole() -> Command {
     run_definition()
         .no_binary_name(false)
         .subcommand(command("run", run_definition()))
-        .subcommand(command("check", check_definition()))
+        .subcommand(command("check", manifests::check_definition()))
         .subcommand(command("inflight", inflight_definition()))
         .subcommand(command("plan", plan_definition()))
+        .subcommand(command("inject", manifests::inject_definition()))
         .subcommand(command("install", install_definition()))
         .subcommands(orders)
         .subcommand(command("status", asking::status_definition()))
@@ -429,21 +469,6 @@ fn install_definition() -> Command {
                 .value_parser(PathBufValueParser::new())
                 .required(true)
                 .help("A writable directory, like the mount of an emptyDir"),
-        )
-}
-
-fn check_definition() -> Command {
-    Command::new("tidegate check")
-        .no_binary_name(true)
-        .about("Check config files: is every key known, does the arithmetic hold?")
-        .after_help("Exit codes: 0 all is well, 1 something is wrong, 2 a file could not be read.")
-        .arg(
-            Arg::new("files")
-                .value_name("FILE")
-                .value_parser(PathBufValueParser::new())
-                .num_args(1..)
-                .required(true)
-                .help("Config files, YAML"),
         )
 }
 
@@ -707,7 +732,10 @@ mod tests {
         assert_eq!(
             understand(&["check", "a.yaml", "b.yaml"]),
             Ok(Invocation::Check(Check {
-                files: vec!["a.yaml".into(), "b.yaml".into()]
+                files: vec!["a.yaml".into(), "b.yaml".into()],
+                output: Output::Text,
+                notes: Notes::Pass,
+                ignore: Vec::new(),
             }))
         );
     }

@@ -1,9 +1,14 @@
-//! `tidegate check FILE…`: is every key known, does the arithmetic hold?
+//! `tidegate check FILE…`: config files and manifests; is every key known, does the arithmetic hold?
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
-use crate::config::{self, ConfigError};
+use crate::kube::check::{Checked, check};
+use crate::kube::finding::{Rule, Severity};
+use crate::kube::input::Source;
+use crate::kube::report;
+use crate::kube::rules::catalogue;
+
+use super::args::{Check, Notes, Output};
 
 /// How a check ended; the worst of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -12,7 +17,7 @@ pub enum Outcome {
     Well = 0,
     /// At least one problem was printed.
     Findings = 1,
-    /// At least one file could not be read, or is of a kind this version does not check.
+    /// At least one file could not be read.
     Unreadable = 2,
 }
 
@@ -23,59 +28,73 @@ impl Outcome {
     }
 }
 
-/// Checks each file by itself, without the environment's settings, and prints a line for each
-/// problem. A note on what is allowed and can hardly be meant is no problem.
-///
-/// # Errors
-/// Only when nothing can be printed.
-pub fn run(files: &[PathBuf], out: &mut impl Write) -> io::Result<Outcome> {
-    let mut worst = Outcome::Well;
-    for file in files {
-        worst = worst.max(check(file, out)?);
-    }
-    Ok(worst)
+/// Why nothing was checked.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// `--ignore` of something else.
+    #[error("check: --ignore {0}: no such rule; docs/checks.md lists them, TG001 and on")]
+    NoRule(String),
+    /// Nothing can be printed.
+    #[error("check: cannot write: {0}")]
+    Write(#[from] io::Error),
 }
 
-fn check(file: &Path, out: &mut impl Write) -> io::Result<Outcome> {
-    let problems = match config::check(file) {
-        Ok(settings) => {
-            if let Some(warning) = settings.warning() {
-                writeln!(out, "{}: note: {warning}", file.to_string_lossy().escape_debug())?;
-            }
-            return Ok(Outcome::Well);
+/// Checks the files together, without the environment's settings, and prints what is found. A note is no
+/// problem unless notes count.
+///
+/// # Errors
+/// [`CheckError`]: an unknown rule, or nothing can be printed.
+pub fn run(asked: &Check, out: &mut impl Write) -> Result<Outcome, CheckError> {
+    let rule = |word: &String| catalogue::find(word).ok_or_else(|| CheckError::NoRule(word.clone()));
+    let silenced: Vec<&'static Rule> = asked.ignore.iter().map(rule).collect::<Result<_, _>>()?;
+    let mut sources = Vec::new();
+    let mut unread = Vec::new();
+    for file in &asked.files {
+        match Source::read(file) {
+            Ok(source) => sources.push(source),
+            Err(error) => unread.push(error),
         }
-        Err(problems) => problems,
-    };
-    if problems.iter().any(ConfigError::is_of_a_manifest) {
-        let name = file.to_string_lossy();
-        writeln!(
-            out,
-            "{}: a Kubernetes manifest (apiVersion, kind), which this version does not check; name a file of tidegate's own settings",
-            name.escape_debug()
-        )?;
-        return Ok(Outcome::Unreadable);
     }
-    for problem in &problems {
-        writeln!(out, "{problem}")?;
+    let mut checked = check(&sources, &silenced);
+    checked.unreadable.extend(unread);
+    match asked.output {
+        Output::Text => report::text(&checked, out)?,
+        Output::Json => writeln!(out, "{:#}", report::json(&checked))?,
+        Output::Sarif => writeln!(out, "{:#}", report::sarif(&checked))?,
     }
-    let unreadable = |problem: &ConfigError| matches!(problem, ConfigError::Unreadable { .. });
-    Ok(if problems.iter().any(unreadable) {
+    Ok(outcome(&checked, asked.notes))
+}
+
+fn outcome(checked: &Checked, notes: Notes) -> Outcome {
+    let counts = |severity| severity > Severity::Note || notes == Notes::Count;
+    if !checked.unreadable.is_empty() {
         Outcome::Unreadable
-    } else {
+    } else if checked.findings.iter().any(|finding| counts(finding.severity)) {
         Outcome::Findings
-    })
+    } else {
+        Outcome::Well
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn asked(file: &std::path::Path) -> Check {
+        Check {
+            files: vec![file.to_owned()],
+            output: Output::Text,
+            notes: Notes::Pass,
+            ignore: Vec::new(),
+        }
+    }
+
     fn told(text: &str) -> (Outcome, String) {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("tidegate.yaml");
         std::fs::write(&file, text).expect("a file");
         let mut out = Vec::new();
-        let outcome = run(std::slice::from_ref(&file), &mut out).expect("written");
+        let outcome = run(&asked(&file), &mut out).expect("written");
         let out = String::from_utf8(out).expect("text");
         (outcome, out.replace(&file.display().to_string(), "tidegate.yaml"))
     }
@@ -141,13 +160,9 @@ mod tests {
     #[test]
     fn manifests_and_missing_files_are_said_plainly() {
         let (outcome, out) = told("apiVersion: apps/v1\nkind: Deployment\nspec: {}\n---\nkind: Service\n");
-        assert_eq!(outcome, Outcome::Unreadable);
-        assert_eq!(
-            out,
-            "tidegate.yaml: a Kubernetes manifest (apiVersion, kind), which this version does not check; name a file of tidegate's own settings\n"
-        );
+        assert_eq!((outcome, out), (Outcome::Well, String::new()));
         let mut out = Vec::new();
-        let outcome = run(&["/nonexistent/tidegate.yaml".into()], &mut out).expect("written");
+        let outcome = run(&asked("/nonexistent/tidegate.yaml".as_ref()), &mut out).expect("written");
         assert_eq!(outcome.code(), 2);
         let out = String::from_utf8(out).expect("text");
         assert!(

@@ -9,6 +9,7 @@
 //! | `inflight` | `tidegate inflight` |
 //! | `plan` | `tidegate plan` |
 //! | `completions` | `tidegate completions` |
+//! | `inject` | `tidegate inject` |
 //! | `install` | `tidegate install` |
 //! | `drain`, `resume`, `reset`, `hurry` | orders to a running tidegate |
 //! | `prestop` | `tidegate prestop`, the exec hook |
@@ -32,6 +33,7 @@ pub mod completions;
 mod drain;
 mod hurry;
 pub mod inflight;
+pub mod inject;
 pub mod install;
 pub mod plain;
 pub mod plan;
@@ -71,9 +73,12 @@ pub fn main(inherited: Inherited) -> u8 {
     }
     match invocation {
         Ok(Invocation::Run(asked)) => run(asked, inherited),
-        Ok(Invocation::Check(asked)) => {
-            check::run(&asked.files, &mut std::io::stdout()).map_or(OWN_FAILURE, check::Outcome::code)
-        }
+        Ok(Invocation::Check(asked)) => check::run(&asked, &mut std::io::stdout())
+            .map_or_else(|error| complain(&error, OWN_FAILURE), check::Outcome::code),
+        Ok(Invocation::Inject(asked)) => match inject::run(&asked, &mut std::io::stderr()) {
+            Ok(text) => print(&text),
+            Err(error) => complain(&error, error.exit_code()),
+        },
         Ok(Invocation::Inflight(asked)) => inflight(asked, inherited),
         Ok(Invocation::Install(asked)) => match install::run(&asked.directory, &asked.started_as) {
             Ok(path) => print(&format!("{}\n", path.display())),

@@ -52,11 +52,11 @@ pub enum ConfigError {
 }
 
 impl ConfigError {
-    /// Whether it was a Kubernetes manifest that was taken for a config.
-    pub fn is_of_a_manifest(&self) -> bool {
+    /// The line in its document, from 1, where it is known.
+    pub fn line(&self) -> Option<usize> {
         match self {
-            Self::Refused { key: Some(key), .. } => key == "apiVersion",
-            _ => false,
+            Self::Refused { line, .. } => *line,
+            Self::Unreadable { .. } | Self::Relation { .. } => None,
         }
     }
 }

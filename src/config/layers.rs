@@ -44,12 +44,30 @@ impl Layers {
     where
         E: IntoIterator<Item = (OsString, OsString)>,
     {
+        let file = match inputs.file {
+            Some(path) => Some((document::read(&path)?, path)),
+            None => None,
+        };
+        Self::of(file, inputs.environment, inputs.flags)
+    }
+
+    /// The same where the config file's text is known already, such as out of a ConfigMap.
+    ///
+    /// # Errors
+    /// The first layer's first problem.
+    pub fn of<E>(
+        file: Option<(String, PathBuf)>,
+        environment: E,
+        flags: Vec<(&'static Flag, OsString)>,
+    ) -> Result<Self, ConfigError>
+    where
+        E: IntoIterator<Item = (OsString, OsString)>,
+    {
         let mut layers = Self::default();
-        if let Some(path) = inputs.file {
-            let text = document::read(&path)?;
+        if let Some((text, path)) = file {
             layers.document(Origin::File(path), &text)?;
         }
-        let (yaml, variables) = ours(inputs.environment);
+        let (yaml, variables) = ours(environment);
         if let Some(yaml) = yaml {
             let text = utf8(&Origin::Environment, &yaml)?;
             layers.document(Origin::Environment, text)?;
@@ -58,7 +76,7 @@ impl Layers {
         // goes with TIDEGATE_INFLIGHT_URL.
         let mut singles = Config::default();
         layers.variables(&mut singles, variables)?;
-        layers.flags(&mut singles, inputs.flags)?;
+        layers.flags(&mut singles, flags)?;
         layers.refuse_unsupported(&singles, None)?;
         layers.config.merge(singles);
         Ok(layers)

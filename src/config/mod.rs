@@ -47,7 +47,7 @@ pub mod unsupported;
 mod url;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use error::{ConfigError, Origin};
 pub use layers::Inputs;
@@ -64,12 +64,28 @@ where
     Settings::new(layers::Layers::read(inputs)?)
 }
 
-/// Checks one config file by itself, without the environment: all that is wrong with it.
+/// The config in force where the file's text is known already, such as out of a ConfigMap: what
+/// `tidegate run` would make of the same.
 ///
 /// # Errors
-/// At least one problem; [`ConfigError::Unreadable`] when there was nothing to check.
-pub fn check(path: &Path) -> Result<Settings, Vec<ConfigError>> {
-    let text = document::read(path).map_err(|error| vec![error])?;
-    let layers = layers::Layers::of_document(Origin::File(path.to_owned()), &text)?;
+/// The first thing that is wrong, on one line.
+pub fn load_of<E>(
+    file: Option<(String, PathBuf)>,
+    environment: E,
+    flags: Vec<(&'static flags::Flag, OsString)>,
+) -> Result<Settings, ConfigError>
+where
+    E: IntoIterator<Item = (OsString, OsString)>,
+{
+    Settings::new(layers::Layers::of(file, environment, flags)?)
+}
+
+/// Checks the text of one config file by itself, without the environment: all that is wrong with
+/// it. Errors call it `path`.
+///
+/// # Errors
+/// At least one problem.
+pub fn check(path: &Path, text: &str) -> Result<Settings, Vec<ConfigError>> {
+    let layers = layers::Layers::of_document(Origin::File(path.to_owned()), text)?;
     Settings::new(layers).map_err(|error| vec![error])
 }

@@ -49,6 +49,7 @@ impl Settings {
         }
         Ok(Self {
             plan,
+            pre_stop: config.pre_stop.map_or(Duration::ZERO, |seconds| seconds.0),
             child: rules.child(config.child.unwrap_or_default())?,
             drain,
             inflight,

@@ -16,6 +16,8 @@ use crate::telemetry::log::{Format, Verbosity};
 pub struct Settings {
     /// How the grace period is shared out.
     pub plan: Plan,
+    /// Grace already spent by a hook that cannot be seen; the plan's budget is without it.
+    pub pre_stop: Duration,
     /// The wrapped program.
     pub child: ChildSettings,
     /// The drain.

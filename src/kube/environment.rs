@@ -1,0 +1,171 @@
+//! What a container's environment is, as far as the manifests say.
+
+use super::objects::Object;
+use super::yaml::Node;
+
+/// The variables, and those whose values only the cluster knows.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// Name and value, each name once.
+    pub known: Vec<(String, String)>,
+    /// Name (or prefix and `*`) and the reason.
+    pub unknown: Vec<(String, String)>,
+}
+
+/// The ConfigMaps in the same input.
+#[derive(Clone, Debug, Default)]
+pub struct ConfigMaps<'a>(Vec<Object<'a>>);
+
+impl<'a> ConfigMaps<'a> {
+    /// Those among the objects.
+    pub fn among(objects: &[Object<'a>]) -> Self {
+        let is_one = |object: &&Object<'a>| object.kind() == "ConfigMap";
+        Self(objects.iter().filter(is_one).cloned().collect())
+    }
+
+    /// The data of one. A namespace that is not written may be any: it comes from `kubectl -n`.
+    pub fn data(&self, namespace: &str, name: &str) -> Option<&'a Node> {
+        let fits = |object: &&Object<'a>| {
+            object.name() == name
+                && (object.namespace() == namespace || object.namespace().is_empty() || namespace.is_empty())
+        };
+        self.0.iter().find(fits).map(|object| object.node)
+    }
+}
+
+impl Environment {
+    /// Of a container, in the order of the kubelet: `envFrom`, then `env`, later wins.
+    pub fn of(container: &Node, namespace: &str, maps: &ConfigMaps<'_>) -> Self {
+        let mut environment = Self::default();
+        for source in container.list_at("envFrom") {
+            environment.whole(source, namespace, maps);
+        }
+        for variable in container.list_at("env") {
+            environment.single(variable, namespace, maps);
+        }
+        environment
+    }
+
+    fn whole(&mut self, source: &Node, namespace: &str, maps: &ConfigMaps<'_>) {
+        let prefix = source.scalar_at("prefix").unwrap_or("");
+        let reference = source.get("configMapRef").or_else(|| source.get("secretRef"));
+        let Some(name) = reference.and_then(|reference| reference.scalar_at("name")) else {
+            return;
+        };
+        let map = source
+            .get("configMapRef")
+            .and_then(|_| maps.data(namespace, name));
+        match map {
+            Some(map) => {
+                for (key, value) in map.get("data").map_or(&[][..], Node::entries) {
+                    if let (Some(key), Some(value)) = (key.scalar(), value.scalar()) {
+                        self.set(format!("{prefix}{key}"), value.to_owned());
+                    }
+                }
+            }
+            None => self.unknown.push((
+                format!("{prefix}*"),
+                format!("is in {name}, which is not in this input"),
+            )),
+        }
+    }
+
+    fn single(&mut self, variable: &Node, namespace: &str, maps: &ConfigMaps<'_>) {
+        let Some(name) = variable.scalar_at("name") else {
+            return;
+        };
+        let Some(from) = variable.get("valueFrom") else {
+            let value = variable.scalar_at("value").unwrap_or("");
+            let value = self.expanded(value);
+            return self.set(name.to_owned(), value);
+        };
+        let key = from.get("configMapKeyRef");
+        let map = key.and_then(|key| maps.data(namespace, key.scalar_at("name")?));
+        match (key, map) {
+            (Some(key), Some(map)) => {
+                let value = map
+                    .get("data")
+                    .and_then(|data| data.scalar_at(key.scalar_at("key")?));
+                match value {
+                    Some(value) => self.set(name.to_owned(), value.to_owned()),
+                    None => self.forget(name, "its key is not in the ConfigMap"),
+                }
+            }
+            _ => self.forget(name, "comes from what is not in this input"),
+        }
+    }
+
+    fn set(&mut self, name: String, value: String) {
+        self.known.retain(|(known, _)| *known != name);
+        self.unknown.retain(|(unknown, _)| *unknown != name);
+        self.known.push((name, value));
+    }
+
+    fn forget(&mut self, name: &str, why: &str) {
+        self.known.retain(|(known, _)| known != name);
+        self.unknown.push((name.to_owned(), why.to_owned()));
+    }
+
+    /// `$(NAME)` replaced by what is known; `$$` is `$`, and what is not known stays as it is
+    /// (Kubernetes, third_party/forked/golang/expansion).
+    pub fn expanded(&self, text: &str) -> String {
+        let mut out = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('$') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            if let Some(after) = rest.strip_prefix('$') {
+                out.push('$');
+                rest = after;
+                continue;
+            }
+            let named = rest.strip_prefix('(').and_then(|inner| inner.split_once(')'));
+            let value = named.and_then(|(name, after)| {
+                let (_, value) = self.known.iter().find(|(known, _)| known == name)?;
+                Some((value, after))
+            });
+            match value {
+                Some((value, after)) => {
+                    out.push_str(value);
+                    rest = after;
+                }
+                None => out.push('$'),
+            }
+        }
+        out + rest
+    }
+
+    /// The variables of ours, or that may be, whose values are not known.
+    pub fn unknown_of_ours(&self) -> Option<&(String, String)> {
+        let ours = |name: &str| match name.strip_suffix('*') {
+            // With a prefix of their own they can be ours only when it begins like ours.
+            Some(prefix) => prefix.starts_with("TIDEGATE_"),
+            None => name.starts_with("TIDEGATE_"),
+        };
+        self.unknown.iter().find(|(name, _)| ours(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_replaced_as_kubernetes_does() {
+        let environment = Environment {
+            known: vec![("A".into(), "1".into())],
+            unknown: Vec::new(),
+        };
+        for (text, expanded) in [
+            ("$(A)", "1"),
+            ("x$(A)y$(A)", "x1y1"),
+            ("$$(A)", "$(A)"),
+            ("$(B)", "$(B)"),
+            ("$A $", "$A $"),
+            ("$(A", "$(A"),
+            ("$$$(A)", "$1"),
+        ] {
+            assert_eq!(environment.expanded(text), expanded, "{text}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Who asks, and what the rollout waits for.
+
+use crate::drain::budget::Waits;
+use crate::health::Listen;
+
+use super::super::environment::ConfigMaps;
+use super::super::objects::{Object, pod_steps};
+use super::super::wrapped::{Role, find};
+use super::super::yaml::Node;
+use super::target::Target;
+use super::{at, container, names};
+
+/// A readiness probe may fail for as long as it likes; a startup probe that took its place gets so many seconds.
+const START_WITHIN: i64 = 600;
+
+/// What the probes have to know of the settings.
+struct Asked {
+    port: Option<u16>,
+    period: u64,
+    min_ready: Option<i64>,
+}
+
+/// Points the readiness probe at tidegate; what asked the app before decides when it has started.
+pub fn ask_tidegate(object: &mut Node, target: &Target, notes: &mut Vec<String>) {
+    let (Some(asked), Some(steps)) = (asked(object, target), pod_steps(object)) else {
+        return;
+    };
+    let kind = object.scalar_at("kind").unwrap_or("").to_owned();
+    if matches!(kind.as_str(), "Job" | "CronJob") {
+        return;
+    }
+    if let Some(port) = asked.port {
+        let pod = at(object, steps);
+        list_port(pod, target.container, port);
+        let container = container(pod, target.container);
+        if let Some(own) = container.remove("readinessProbe") {
+            notes.push(hand_over(container, own, &target.title));
+        }
+        container.set(
+            "readinessProbe",
+            Node::map([
+                ("grpc", Node::map([("port", Node::bare(port))])),
+                ("periodSeconds", Node::bare(asked.period)),
+                ("failureThreshold", Node::bare(1)),
+            ]),
+        );
+    }
+    if let (Some(least), "Deployment" | "StatefulSet" | "DaemonSet") = (asked.min_ready, kind.as_str()) {
+        let spec = at(object, &["spec"]);
+        if spec.number_at("minReadySeconds").unwrap_or(0) < least {
+            spec.set("minReadySeconds", Node::bare(least));
+        }
+    }
+}
+
+/// The settings that are in force now, as `check` would find them.
+fn asked(object: &Node, target: &Target) -> Option<Asked> {
+    let objects = Object::of("", 1, object);
+    let pod = objects.first()?.pod()?;
+    let container = pod.spec.list_at("containers").get(target.container)?;
+    let place = format!("containers[{}]", target.container);
+    let Some(Role::Runs(wrapped)) = find(&pod, place, container, &ConfigMaps::default()) else {
+        return None;
+    };
+    let settings = wrapped.valid()?;
+    let window = settings.plan.propagation;
+    let kept = settings.plan.waits == Waits::Kept;
+    Some(Asked {
+        port: match &settings.health.listen {
+            Listen::Tcp(address) if !address.ip().is_loopback() => Some(address.port()),
+            _ => None,
+        },
+        period: window.max.as_secs().clamp(1, 2),
+        min_ready: kept.then(|| i64::try_from(window.min.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)),
+    })
+}
+
+/// Lists the health port, for people and for Services.
+fn list_port(pod: &mut Node, index: usize, port: u16) {
+    // A port's name is used once in a pod, and has at most 15 letters.
+    let taken: Vec<String> = ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|key| pod.list_at(key))
+        .flat_map(|container| names(container.list_at("ports")))
+        .map(str::to_owned)
+        .collect();
+    let free = ["health", "tidegate-health"]
+        .into_iter()
+        .find(|name| taken.iter().all(|other| other != name));
+    let name = free.map(|name| ("name", Node::text(name)));
+    let entry = name.into_iter().chain([("containerPort", Node::bare(port))]);
+    container(pod, index).list_entry("ports").push(Node::map(entry));
+}
+
+/// Makes a startup probe of the app's own readiness probe, unless it has one: the pod is not ready, and no rollout
+/// goes on, before the app answers.
+fn hand_over(container: &mut Node, mut own: Node, title: &str) -> String {
+    if container.get("startupProbe").is_some() {
+        return format!(
+            "{title}: readiness is tidegate's now; the app's own readiness probe is gone, its startup probe stays"
+        );
+    }
+    let period = own.number_at("periodSeconds").unwrap_or(10).max(1);
+    own.remove("successThreshold");
+    own.set(
+        "failureThreshold",
+        Node::bare((START_WITHIN + period - 1) / period),
+    );
+    container.set("startupProbe", own);
+    format!("{title}: readiness is tidegate's now; the app's own readiness probe became its startup probe")
+}

@@ -1,0 +1,132 @@
+//! Command, environment, grace.
+
+use crate::config;
+
+use super::super::objects::DEFAULT_GRACE;
+use super::super::rules::{is_unreplaced_shell, sleeps};
+use super::super::yaml::{Node, load};
+use super::target::Target;
+use super::{InjectError, at, container, words};
+
+/// The port of health where none is written.
+const PORT: i64 = 9095;
+
+/// The text of `--config`, and what it says.
+#[derive(Debug)]
+pub struct Config {
+    text: String,
+    node: Node,
+    grace: i64,
+}
+
+impl Config {
+    /// Reads it as tidegate will.
+    ///
+    /// # Errors
+    /// [`InjectError::Config`]: as `tidegate check` says it.
+    pub fn read(text: &str) -> Result<Self, InjectError> {
+        let settings = config::check("FILE".as_ref(), text).map_err(|problems| {
+            let first = problems.first().map(ToString::to_string);
+            InjectError::Config(first.unwrap_or_default())
+        })?;
+        let node = load(text, 1).map_err(|error| InjectError::Config(error.to_string()))?;
+        Ok(Self {
+            text: text.to_owned(),
+            node: node.unwrap_or_else(|| Node::map([])),
+            grace: i64::try_from(settings.plan.grace.0.as_secs()).unwrap_or(DEFAULT_GRACE),
+        })
+    }
+
+    /// Whether it says anything of a key.
+    pub fn says(&self, key: &str) -> bool {
+        self.node.get(key).is_some()
+    }
+
+    fn says_below(&self, keys: &[&str]) -> bool {
+        self.node.at(keys).is_some()
+    }
+}
+
+/// Writes the grace period in the pod's spec, where it was a default, or the config has another. Returns it.
+pub fn grace(object: &mut Node, steps: &[&str], config: Option<&Config>) -> i64 {
+    let key = "terminationGracePeriodSeconds";
+    let pod = at(object, steps);
+    let written = pod.number_at(key);
+    let grace = match config {
+        Some(config) if config.says(key) => config.grace,
+        _ => written.unwrap_or(DEFAULT_GRACE),
+    };
+    if written != Some(grace) {
+        pod.set(key, Node::bare(grace));
+    }
+    grace
+}
+
+/// `[tidegate, run, --]` in front of the command.
+pub fn command(pod: &mut Node, index: usize, directory: &str, given: &[String]) {
+    let container = container(pod, index);
+    let front = [format!("{directory}/tidegate"), "run".to_owned(), "--".to_owned()];
+    let mut command = words(&front);
+    command.extend(words(given));
+    if container.get("command").is_some() {
+        container.list_entry("command").splice(0..0, command);
+        return;
+    }
+    container.set_behind("image", "command", Node::list(command));
+}
+
+/// The settings the pod asks for, and those of `--config`.
+pub fn environment(pod: &mut Node, target: &Target, grace: i64, config: Option<&Config>) {
+    let port = free_port(pod);
+    let container = container(pod, target.container);
+    let mut variables = Vec::new();
+    if config.is_none_or(|config| !config.says("terminationGracePeriodSeconds")) {
+        variables.push(("TIDEGATE_GRACE_PERIOD", Node::text(format!("{grace}s"))));
+    }
+    let says = |keys: &[&str]| config.is_some_and(|config| config.says_below(keys));
+    if port != PORT && !says(&["health", "listen"]) {
+        variables.push(("TIDEGATE_LISTEN", Node::text(format!("0.0.0.0:{port}"))));
+    }
+    let hook = container.at(&["lifecycle", "preStop"]).and_then(sleeps);
+    if let Some(seconds) = hook.filter(|_| !says(&["preStopSeconds"])) {
+        variables.push(("TIDEGATE_PRE_STOP_SECONDS", Node::text(seconds.to_string())));
+    }
+    if is_unreplaced_shell(&child(container)) && !says(&["child", "signalGroup"]) {
+        variables.push(("TIDEGATE_CHILD_SIGNAL_GROUP", Node::text("true")));
+    }
+    let message = container.scalar_at("terminationMessagePath");
+    if let Some(path) = message.filter(|_| !says(&["telemetry", "terminationLog"])) {
+        variables.push(("TIDEGATE_TELEMETRY_TERMINATION_LOG", Node::text(path)));
+    }
+    if let Some(config) = config {
+        // The kubelet replaces $(NAME) in values; $$ is how a $ is written.
+        let text = config.text.replace('$', "$$");
+        variables.push(("TIDEGATE_CONFIG", Node::text(text)));
+    }
+    let list = container.list_entry("env");
+    for (name, value) in variables {
+        list.push(Node::map([("name", Node::text(name)), ("value", value)]));
+    }
+}
+
+/// The child's command line, behind what was put in front of it.
+fn child(container: &Node) -> Vec<String> {
+    let words = container.list_at("command").iter().skip(3);
+    let words = words.chain(container.list_at("args"));
+    words.map(|word| word.scalar().unwrap_or("").to_owned()).collect()
+}
+
+/// 9095, or the next port that no container of the pod lists or serves health on.
+fn free_port(pod: &Node) -> i64 {
+    let containers = ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|key| pod.list_at(key));
+    let mut taken = Vec::new();
+    for container in containers {
+        let ports = container.list_at("ports").iter();
+        taken.extend(ports.filter_map(|port| port.number_at("containerPort")));
+    }
+    (PORT..PORT + 100)
+        .find(|port| !taken.contains(port))
+        .unwrap_or(PORT)
+}

@@ -1,0 +1,253 @@
+//! The containers that run tidegate, and the settings it has there.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::cli::args::{self, Invocation, Run};
+use crate::config::{self, ConfigError, Settings};
+
+use super::environment::{ConfigMaps, Environment};
+use super::objects::Pod;
+use super::volumes;
+use super::yaml::Node;
+
+/// What stands between the kernel and tidegate in a container's command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Front {
+    /// Nothing: it is the command.
+    Nothing,
+    /// Another program, which starts it.
+    Program(String),
+    /// A shell that stays.
+    Shell,
+    /// A shell that is replaced by it: `exec tidegate …`.
+    ShellGone,
+    /// The image's ENTRYPOINT, of which the manifest says nothing.
+    Entrypoint,
+}
+
+/// Its settings, as far as they are known.
+#[derive(Clone, Debug)]
+pub enum Known {
+    /// All of them, valid.
+    Valid(Box<Settings>),
+    /// They are refused.
+    Refused(ConfigError),
+    /// Some are not in this input; why.
+    Unknown(String),
+}
+
+/// A container that runs tidegate.
+#[derive(Clone, Debug)]
+pub struct Wrapped<'a> {
+    /// The pod it is in.
+    pub pod: &'a Pod<'a>,
+    /// Its path in the pod's spec: `containers[0]`.
+    pub place: String,
+    /// The container.
+    pub node: &'a Node,
+    /// What stands in front of tidegate.
+    pub front: Front,
+    /// The path tidegate is called by; none when the image calls it.
+    pub binary: Option<String>,
+    /// The child's command line; empty when it is not known.
+    pub child: Vec<String>,
+    /// Why tidegate would refuse its command line.
+    pub usage: Option<String>,
+    /// Whether it is `tidegate sidecar`.
+    pub mode: Mode,
+    /// Its settings.
+    pub settings: Known,
+}
+
+/// Which of its two modes it runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `tidegate run`
+    Wrap,
+    /// `tidegate sidecar`
+    Sidecar,
+}
+
+/// A container that brings the binary: `tidegate install DIR`.
+#[derive(Clone, Debug)]
+pub struct Installer<'a> {
+    /// The container.
+    pub node: &'a Node,
+    /// Where it copies to.
+    pub directory: String,
+}
+
+/// What tidegate does in a container.
+#[derive(Clone, Debug)]
+pub enum Role<'a> {
+    /// It runs.
+    Runs(Box<Wrapped<'a>>),
+    /// It copies itself.
+    Installs(Installer<'a>),
+}
+
+/// Finds tidegate in the command, the args or the environment of a container.
+pub fn find<'a>(pod: &'a Pod<'a>, place: String, node: &'a Node, maps: &ConfigMaps<'_>) -> Option<Role<'a>> {
+    let environment = Environment::of(node, pod.object.namespace(), maps);
+    let words = |key| {
+        let items = node.list_at(key).iter();
+        items.map(|word| environment.expanded(word.scalar().unwrap_or("")))
+    };
+    let command: Vec<String> = words("command").collect();
+    let has_command = !command.is_empty();
+    let line: Vec<String> = command.into_iter().chain(words("args")).collect();
+    let found = line_of(&line, has_command);
+    let (front, binary, rest) = match found {
+        Some(found) => found,
+        // An image with tidegate as its ENTRYPOINT shows only by the settings it is given.
+        None if !has_command && environment.known.iter().any(|(name, _)| is_ours(name)) => {
+            (Front::Entrypoint, None, Some(Vec::new()))
+        }
+        None => return None,
+    };
+    let mut wrapped = Wrapped {
+        pod,
+        place,
+        node,
+        front,
+        binary,
+        child: Vec::new(),
+        usage: None,
+        mode: Mode::Wrap,
+        settings: Known::Unknown("its command line is in a shell's script".to_owned()),
+    };
+    let Some(rest) = rest else {
+        return Some(Role::Runs(Box::new(wrapped)));
+    };
+    if wrapped.front == Front::Entrypoint && wrapped.binary.is_none() {
+        wrapped.settings = settings(&wrapped, None, environment, maps);
+        return Some(Role::Runs(Box::new(wrapped)));
+    }
+    if rest.first().is_some_and(|word| word == "sidecar") {
+        wrapped.mode = Mode::Sidecar;
+    }
+    let started_as = wrapped.binary.clone().unwrap_or_default();
+    let line = std::iter::once(started_as).chain(rest).map(OsString::from);
+    match args::parse(line) {
+        Ok(Invocation::Run(run)) => {
+            let words = std::iter::once(&run.program).chain(&run.arguments);
+            wrapped.child = words.map(|word| word.to_string_lossy().into_owned()).collect();
+            wrapped.settings = settings(&wrapped, Some(run), environment, maps);
+        }
+        Ok(Invocation::Install(install)) => {
+            return Some(Role::Installs(Installer {
+                node,
+                directory: install.directory.to_string_lossy().into_owned(),
+            }));
+        }
+        // Its help, a check in a job: nothing that has to drain.
+        Ok(_) => return None,
+        Err(error) => {
+            wrapped.usage = Some(error.to_string());
+            wrapped.settings = Known::Unknown("its command line is not understood".to_owned());
+        }
+    }
+    Some(Role::Runs(Box::new(wrapped)))
+}
+
+/// `TIDEGATE_…`, but not what Kubernetes injects for a Service of that name.
+fn is_ours(name: &str) -> bool {
+    name.strip_prefix(config::environment::PREFIX)
+        .is_some_and(|rest| !config::environment::is_service_link(rest))
+}
+
+type Found = (Front, Option<String>, Option<Vec<String>>);
+
+/// tidegate in a command line: what is in front, how it is called, and its arguments where they
+/// can be read.
+fn line_of(line: &[String], has_command: bool) -> Option<Found> {
+    let first = line.first()?;
+    if is_shell(first) && has_command {
+        let script = line.iter().skip(1).find(|word| !word.starts_with('-'))?;
+        return in_script(script);
+    }
+    let index = line.iter().position(|word| is_tidegate(word))?;
+    let front = match index {
+        0 if has_command => Front::Nothing,
+        0 => Front::Entrypoint,
+        _ => Front::Program(first.clone()),
+    };
+    Some((front, Some(line[index].clone()), Some(line[index + 1..].to_vec())))
+}
+
+/// tidegate in a shell's script. Only a simple command's words are known before they are run.
+fn in_script(script: &str) -> Option<Found> {
+    let words: Vec<&str> = script.split_whitespace().collect();
+    let index = words.iter().position(|word| is_tidegate(word))?;
+    let front = if index > 0 && words[index - 1] == "exec" {
+        Front::ShellGone
+    } else {
+        Front::Shell
+    };
+    let simple = !script.contains([
+        '$', ';', '&', '|', '<', '>', '(', ')', '`', '"', '\'', '*', '?', '\\', '\n', '#',
+    ]);
+    let rest = words[index + 1..].iter().map(|word| (*word).to_owned());
+    Some((
+        front,
+        Some(words[index].to_owned()),
+        simple.then(|| rest.collect()),
+    ))
+}
+
+fn is_tidegate(word: &str) -> bool {
+    word.rsplit('/').next() == Some("tidegate") && !word.ends_with('/')
+}
+
+/// Whether a word calls a shell.
+pub fn is_shell(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    matches!(name, "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh" | "busybox")
+}
+
+fn settings(
+    wrapped: &Wrapped<'_>,
+    run: Option<Run>,
+    environment: Environment,
+    maps: &ConfigMaps<'_>,
+) -> Known {
+    if let Some((name, why)) = environment.unknown_of_ours() {
+        return Known::Unknown(format!("{name} {why}"));
+    }
+    let (file, flags) = run.map_or_else(Default::default, |run| (run.config, run.flags));
+    let file = match file {
+        None => None,
+        Some(path) => match file_text(wrapped, &path, maps) {
+            Ok(text) => Some((text, path)),
+            Err(why) => return Known::Unknown(why),
+        },
+    };
+    let variables = environment
+        .known
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()));
+    match config::load_of(file, variables.collect::<Vec<(OsString, OsString)>>(), flags) {
+        Ok(settings) => Known::Valid(Box::new(settings)),
+        Err(error) => Known::Refused(error),
+    }
+}
+
+fn file_text(wrapped: &Wrapped<'_>, path: &Path, maps: &ConfigMaps<'_>) -> Result<String, String> {
+    volumes::text(wrapped.pod, wrapped.node, &path.to_string_lossy(), maps)
+}
+
+impl Wrapped<'_> {
+    /// The settings, when all of them are known and valid.
+    pub fn valid(&self) -> Option<&Settings> {
+        match &self.settings {
+            Known::Valid(settings) => Some(settings),
+            Known::Refused(_) | Known::Unknown(_) => None,
+        }
+    }
+
+    /// The container's name.
+    pub fn name(&self) -> &str {
+        self.node.scalar_at("name").unwrap_or("(no name)")
+    }
+}

@@ -1,0 +1,370 @@
+//! Each rule of `tidegate check`: broken by one change to a manifest that holds, and mended by undoing it.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Holds every rule.
+const GOOD: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+  annotations: {}
+spec:
+  replicas: 2
+  minReadySeconds: 5
+  template:
+    spec:
+      terminationGracePeriodSeconds: 30
+      initContainers:
+        - name: tidegate
+          image: tidegate
+          command: [/tidegate, install, /bin-volume]
+          volumeMounts: [{name: bin, mountPath: /bin-volume}]
+      containers:
+        - name: app
+          image: app
+          command: [/tg/tidegate, run, --grace-period, 30s, --, /app]
+          ports: [{name: health, containerPort: 9095}]
+          readinessProbe: {grpc: {port: 9095}, periodSeconds: 2, failureThreshold: 1}
+          livenessProbe: {grpc: {port: 9095, service: liveness}}
+          volumeMounts: [{name: bin, mountPath: /tg}]
+      volumes: [{name: bin, emptyDir: {}}]
+";
+
+struct Said {
+    code: i32,
+    text: String,
+}
+
+fn check(arguments: &[&str], manifest: &str) -> Said {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .arg("check")
+        .args(arguments)
+        .arg("-")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("tidegate starts");
+    let mut stdin = process.stdin.take().expect("a pipe");
+    stdin.write_all(manifest.as_bytes()).expect("it reads");
+    drop(stdin);
+    let output = process.wait_with_output().expect("it ends");
+    let mut text = String::from_utf8(output.stdout).expect("text");
+    text.push_str(&String::from_utf8_lossy(&output.stderr));
+    Said {
+        code: output.status.code().expect("an exit"),
+        text,
+    }
+}
+
+fn ids(manifest: &str) -> Vec<String> {
+    let said = check(&["-o", "json"], manifest);
+    let report: Value = serde_json::from_str(&said.text).unwrap_or_else(|why| panic!("{why}: {}", said.text));
+    let findings = report["findings"].as_array().expect("findings");
+    findings
+        .iter()
+        .map(|finding| finding["rule"].as_str().expect("a rule").to_owned())
+        .collect()
+}
+
+fn with(changes: &[(&str, &str)]) -> String {
+    changes.iter().fold(GOOD.to_owned(), |text, (from, to)| {
+        assert!(text.contains(from), "{from} is not there to be changed");
+        text.replace(from, to)
+    })
+}
+
+#[test]
+fn a_manifest_that_holds_says_nothing_even_strictly() {
+    let said = check(&["--strict"], GOOD);
+    assert_eq!((said.code, said.text.as_str()), (0, ""));
+}
+
+#[test]
+fn each_rule_is_broken_by_one_change() {
+    let app = "command: [/tg/tidegate, run, --grace-period, 30s, --, /app]";
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("TG001", &[("30s, --,", "30s, --quiet, soon, --,")]),
+        (
+            "TG001",
+            &[(
+                "run, --grace-period, 30s, --, /app",
+                "run, --grace, 30s, --, /app",
+            )],
+        ),
+        (
+            "TG001",
+            &[(
+                "--, /app]",
+                "--, /app]\n          env: [{name: TIDEGATE_DRAIN_QIUET, value: 1s}]",
+            )],
+        ),
+        (
+            "TG002",
+            &[
+                ("30s, --,", "30s, --propagation, 25s, --,"),
+                ("minReadySeconds: 5", "minReadySeconds: 25"),
+            ],
+        ),
+        ("TG003", &[("Seconds: 30", "Seconds: 60")]),
+        ("TG003", &[("--grace-period, 30s, ", "--grace-period, 20s, ")]),
+        ("TG004", &[("Seconds: 30", "Seconds: 2"), ("30s", "2s")]),
+        (
+            "TG005",
+            &[("image: app", "lifecycle: {preStop: {sleep: {seconds: 5}}}")],
+        ),
+        (
+            "TG005",
+            &[(
+                "image: app",
+                "lifecycle: {preStop: {exec: {command: [sh, -c, sleep 3]}}}",
+            )],
+        ),
+        (
+            "TG005",
+            &[("image: app", "lifecycle: {preStop: {exec: {command: [/drain]}}}")],
+        ),
+        (
+            "TG006",
+            &[(
+                app,
+                "command: [sh, -c, /tg/tidegate run --grace-period 30s -- /app]",
+            )],
+        ),
+        (
+            "TG007",
+            &[("command: [/tg/tidegate", "command: [tini, --, /tg/tidegate")],
+        ),
+        ("TG007", &[("command: [/tg/tidegate", "args: [/tg/tidegate")]),
+        ("TG008", &[("install, /bin-volume]", "install, /elsewhere]")]),
+        ("TG008", &[("mountPath: /tg}", "mountPath: /other}")]),
+        ("TG008", &[("volumes: [{name: bin,", "volumes: [{name: bon,")]),
+        ("TG009", &[("--, /app]", "--, sh, -c, /app --port 1]")]),
+        (
+            "TG010",
+            &[(
+                "readinessProbe: {grpc: {port: 9095}, periodSeconds: 2, failureThreshold: 1}",
+                "tty: false",
+            )],
+        ),
+        ("TG011", &[("{grpc: {port: 9095}, ", "{grpc: {port: 50051}, ")]),
+        (
+            "TG012",
+            &[("{grpc: {port: 9095}, ", "{grpc: {port: 9095, service: shop}, ")],
+        ),
+        (
+            "TG012",
+            &[(
+                "{grpc: {port: 9095}, ",
+                "{httpGet: {port: health, path: /ready}, ",
+            )],
+        ),
+        (
+            "TG012",
+            &[(
+                "{grpc: {port: 9095}, ",
+                "{httpGet: {port: helth, path: /readyz}, ",
+            )],
+        ),
+        ("TG012", &[("30s, --,", "30s, --listen, \"127.0.0.1:9095\", --,")]),
+        (
+            "TG013",
+            &[("periodSeconds: 2, failureThreshold: 1", "periodSeconds: 2")],
+        ),
+        ("TG014", &[("service: liveness", "service: \"\"")]),
+        (
+            "TG014",
+            &[(
+                "{grpc: {port: 9095, service: liveness}}",
+                "{httpGet: {path: /readyz, port: health}}",
+            )],
+        ),
+        (
+            "TG015",
+            &[(
+                "service: liveness}}",
+                "service: liveness}, terminationGracePeriodSeconds: 5}",
+            )],
+        ),
+        (
+            "TG016",
+            &[(
+                "      volumes:",
+                "        - {name: b, ports: [{containerPort: 9095}]}\n      volumes:",
+            )],
+        ),
+        ("TG017", &[("image: app", "lifecycle: {stopSignal: SIGUSR1}")]),
+        ("TG018", &[("minReadySeconds: 5", "minReadySeconds: 4")]),
+        (
+            "TG019",
+            &[(
+                "replicas: 2",
+                "replicas: 2\n  strategy: {rollingUpdate: {maxUnavailable: 100%}}",
+            )],
+        ),
+        (
+            "TG020",
+            &[(
+                "      volumes:",
+                "      shareProcessNamespace: true\n      volumes:",
+            )],
+        ),
+        ("TG022", &[("image: app", "terminationMessagePath: /last-words")]),
+        ("TG023", &[("30s, --,", "30s, --config, /etc/t.yaml, --,")]),
+        (
+            "TG025",
+            &[("annotations: {}", "annotations: {tidegate.dev/ignore: TG999}")],
+        ),
+    ];
+    for (id, changes) in cases {
+        let mut found = ids(&with(changes));
+        // A listener on loopback fails each of the two probes.
+        found.dedup();
+        assert_eq!(found, [*id], "{changes:?}\n{}", check(&[], &with(changes)).text);
+    }
+}
+
+#[test]
+fn a_sidecar_has_to_be_native() {
+    let manifest = with(&[(
+        "      volumes:",
+        "        - {name: t, command: [/tidegate, sidecar]}\n      volumes:",
+    )]);
+    assert!(ids(&manifest).contains(&"TG021".to_owned()));
+}
+
+#[test]
+fn a_pod_without_tidegate_is_noted_and_no_finding() {
+    let manifest = with(&[("/tg/tidegate, run, --grace-period, 30s, --, ", "")]);
+    assert_eq!(ids(&manifest), ["TG024"]);
+    assert_eq!(check(&[], &manifest).code, 0);
+    assert_eq!(check(&["--strict"], &manifest).code, 1);
+}
+
+#[test]
+fn findings_say_where_and_the_mend() {
+    let said = check(&[], &with(&[("Seconds: 30", "Seconds: 60")]));
+    assert_eq!(said.code, 1);
+    assert!(
+        said.text.starts_with(
+            "stdin:11: error TG003 Deployment/web spec.template.spec.terminationGracePeriodSeconds: the pod has 60s and tidegate counts on 30s"
+        ),
+        "{}",
+        said.text
+    );
+    assert!(
+        said.text
+            .contains("; write terminationGracePeriodSeconds: 60 in tidegate's settings"),
+        "{}",
+        said.text
+    );
+}
+
+#[test]
+fn rules_are_silenced_by_flag_and_by_annotation() {
+    let broken = with(&[("minReadySeconds: 5", "minReadySeconds: 0")]);
+    assert_eq!(check(&["--ignore", "TG003,min-ready-seconds"], &broken).code, 0);
+    let silent = broken.replace(
+        "annotations: {}",
+        "annotations: {tidegate.dev/ignore: \"TG018, TG003\"}",
+    );
+    assert_eq!(check(&["--strict"], &silent).code, 0);
+    let said = check(&["--ignore", "TG99"], GOOD);
+    assert_eq!(said.code, 125);
+    assert!(said.text.contains("--ignore TG99: no such rule"), "{}", said.text);
+}
+
+#[test]
+fn settings_come_from_config_maps_in_the_same_input() {
+    let env = "--, /app]\n          envFrom: [{configMapRef: {name: settings}}]";
+    let file = [
+        (
+            "run, --grace-period, 30s, --, /app]",
+            "run, --config, /etc/tg/t.yaml, --, /app]",
+        ),
+        (
+            "{name: bin, mountPath: /tg}",
+            "{name: bin, mountPath: /tg}, {name: s, mountPath: /etc/tg}",
+        ),
+        (
+            "[{name: bin, emptyDir: {}}]",
+            "[{name: bin, emptyDir: {}}, {name: s, configMap: {name: settings}}]",
+        ),
+    ];
+    let map = "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n";
+    let by_env = |grace: u8| {
+        let manifest = with(&[("--grace-period, 30s, ", ""), ("--, /app]", env)]);
+        format!("{manifest}{map}  TIDEGATE_GRACE_PERIOD: {grace}s\n")
+    };
+    let by_file = |grace: u8| {
+        format!(
+            "{}{map}  t.yaml: |\n    terminationGracePeriodSeconds: {grace}\n",
+            with(&file)
+        )
+    };
+    assert_eq!(ids(&by_env(30)), [""; 0]);
+    assert_eq!(ids(&by_env(29)), ["TG003"]);
+    assert_eq!(ids(&by_file(30)), [""; 0]);
+    assert_eq!(ids(&by_file(29)), ["TG003"]);
+}
+
+#[test]
+fn every_kind_that_makes_pods_is_read_and_others_pass() {
+    let pod = "terminationGracePeriodSeconds: 9, containers: [{name: a, command: [/tidegate, --, /a], readinessProbe: {grpc: {port: 9095}, periodSeconds: 1}}]";
+    let template = format!("spec: {{minReadySeconds: 9, template: {{spec: {{{pod}}}}}}}");
+    let kinds = [
+        ("v1", "Pod", format!("spec: {{{pod}}}")),
+        ("apps/v1", "Deployment", template.clone()),
+        ("apps/v1", "StatefulSet", template.clone()),
+        ("apps/v1", "DaemonSet", template.clone()),
+        ("apps/v1", "ReplicaSet", template.clone()),
+        ("batch/v1", "Job", template.clone()),
+        (
+            "batch/v1",
+            "CronJob",
+            format!("spec: {{jobTemplate: {{{template}}}}}"),
+        ),
+    ];
+    let mut list = String::from("apiVersion: v1\nkind: List\nitems:\n");
+    for (version, kind, spec) in &kinds {
+        let manifest = format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\n{spec}\n");
+        assert_eq!(ids(&manifest), ["TG003"], "{kind}");
+        list.push_str(&format!("- {{apiVersion: {version}, kind: {kind}, {spec}}}\n"));
+    }
+    assert_eq!(ids(&list).len(), kinds.len());
+    let strange = "apiVersion: example.com/v1\nkind: Job\nspec: {template: {spec: {containers: 7}}}\n---\n- 1\n---\n~\n";
+    assert_eq!(ids(strange), [""; 0]);
+}
+
+#[test]
+fn what_cannot_be_read_is_2_and_says_the_document() {
+    for broken in ["kind: Pod\na: [\n", "apiVersion: v1\nkind: Pod\nkind: Pod\n"] {
+        let said = check(&[], &format!("{GOOD}---\n{broken}"));
+        assert_eq!(said.code, 2, "{}", said.text);
+        assert!(said.text.contains(": document 2: "), "{}", said.text);
+    }
+}
+
+#[test]
+fn sarif_has_its_rules_and_lines() {
+    let said = check(
+        &["-o", "sarif"],
+        &with(&[("minReadySeconds: 5", "minReadySeconds: 0")]),
+    );
+    let report: Value = serde_json::from_str(&said.text).expect("JSON");
+    assert_eq!(report["version"], "2.1.0");
+    let result = &report["runs"][0]["results"][0];
+    let index = result["ruleIndex"].as_u64().expect("an index") as usize;
+    assert_eq!(
+        report["runs"][0]["tool"]["driver"]["rules"][index]["id"],
+        result["ruleId"]
+    );
+    assert_eq!(
+        result["locations"][0]["physicalLocation"]["region"]["startLine"],
+        8
+    );
+}

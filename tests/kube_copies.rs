@@ -1,0 +1,183 @@
+//! What there is to copy: examples and charts hold by `tidegate check`, and by the API's own types.
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_yaml::Value;
+
+use support::children::grpc_python;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn examples() -> Vec<PathBuf> {
+    let folder = root().join("examples/kubernetes");
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    let files = entries.map(|entry| entry.expect("an entry").path());
+    let files: Vec<_> = files
+        .filter(|path| path.extension().is_some_and(|ext| ext == "yaml"))
+        .collect();
+    assert!(files.len() >= 6, "{files:?}");
+    files
+}
+
+/// What `check --strict` says, without what this version does not have yet at all.
+fn said(file: &Path) -> Vec<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["check", "--strict"])
+        .arg(file)
+        .output()
+        .expect("tidegate starts");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let to_come = |line: &str| {
+        let keys = tidegate::config::unsupported::NOT_YET.iter();
+        keys.map(|entry| format!(": {}: not supported by this version", entry.key))
+            .any(|text| line.contains(&text))
+    };
+    said.lines()
+        .filter(|line| !to_come(line))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// Every field that is written is one of the API's: it comes out again.
+fn is_all_of<T: DeserializeOwned + Serialize>(document: &Value) {
+    let json = serde_json::to_value(document).expect("JSON");
+    let typed: T = serde_json::from_value(json.clone()).unwrap_or_else(|why| panic!("{why}: {json:#}"));
+    let again = serde_json::to_value(typed).expect("JSON");
+    lost(&json, &again, "");
+}
+
+fn lost(written: &serde_json::Value, read: &serde_json::Value, path: &str) {
+    use serde_json::Value::{Array, Object};
+    match (written, read) {
+        (Object(written), Object(read)) => {
+            for (key, value) in written {
+                let path = format!("{path}.{key}");
+                let empty = value.as_object().is_some_and(serde_json::Map::is_empty);
+                match read.get(key) {
+                    Some(read) => lost(value, read, &path),
+                    None => assert!(empty || value.is_null(), "the API has no {path}"),
+                }
+            }
+        }
+        (Array(written), Array(read)) => {
+            assert_eq!(written.len(), read.len(), "{path}");
+            for (index, (written, read)) in written.iter().zip(read).enumerate() {
+                lost(written, read, &format!("{path}[{index}]"));
+            }
+        }
+        (written, read) => assert_eq!(written, read, "{path}"),
+    }
+}
+
+fn holds(text: &str) {
+    for document in serde_yaml::Deserializer::from_str(text) {
+        let document = Value::deserialize(document).expect("YAML");
+        match document["kind"].as_str() {
+            Some("Deployment") => is_all_of::<Deployment>(&document),
+            Some("ConfigMap") => is_all_of::<ConfigMap>(&document),
+            Some("Service") => is_all_of::<Service>(&document),
+            other => panic!("no type for {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn every_example_holds() {
+    for file in examples() {
+        assert_eq!(said(&file), [""; 0], "{}", file.display());
+        holds(&std::fs::read_to_string(&file).expect("the example"));
+    }
+}
+
+#[test]
+fn a_field_the_api_does_not_have_would_be_seen() {
+    let text = std::fs::read_to_string(root().join("examples/kubernetes/wrap.yaml")).expect("the example");
+    let text = text.replace("minReadySeconds", "minReadySecond");
+    assert!(std::panic::catch_unwind(|| holds(&text)).is_err());
+}
+
+fn chart(values: &str) -> Result<String, String> {
+    let script = root().join("tests/python/chart.py");
+    let output = Command::new(grpc_python())
+        .arg(script)
+        .arg(root().join("charts/demo"))
+        .args(["web", values])
+        .output()
+        .expect("python starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).expect("text"))
+    } else {
+        Err(said)
+    }
+}
+
+#[test]
+fn the_chart_holds_by_helms_engine_the_api_and_check() {
+    for values in [
+        "{}",
+        r#"{"tidegate": {"terminationGracePeriodSeconds": 90, "propagationSeconds": 20, "port": 9444, "service": ""}}"#,
+        r#"{"tidegate": {"terminationGracePeriodSeconds": 5, "propagationSeconds": 1, "config": {"child": {"stopTimeout": "1s"}}}}"#,
+        r#"{"tidegate": {"config": {"inflight": [{"prometheus": {"url": "http://127.0.0.1:1/", "query": "sum({a=~\"x$\"})"}}]}}}"#,
+    ] {
+        let text = chart(values).unwrap_or_else(|said| panic!("{values}: {said}"));
+        holds(&text);
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), &text).expect("a file");
+        assert_eq!(said(file.path()), [""; 0], "{values}\n{text}");
+    }
+}
+
+#[test]
+fn the_charts_schema_refuses_slips() {
+    for (values, why) in [
+        (r#"{"tidegate": {"port": 0}}"#, "/port"),
+        (r#"{"tidegate": {"prot": 9095}}"#, "prot"),
+        (r#"{"tidegate": {"config": {"drian": {}}}}"#, "drian"),
+        (
+            r#"{"tidegate": {"config": {"terminationGracePeriodSeconds": 10}}}"#,
+            "config",
+        ),
+        (r#"{"command": []}"#, "command"),
+    ] {
+        let said = chart(values).expect_err(values);
+        assert!(said.contains(why), "{values}: {said}");
+    }
+}
+
+#[test]
+fn service_configs_to_copy_are_json_and_have_their_fields() {
+    let text = include_str!("../docs/kubernetes.md");
+    let blocks: Vec<&str> = text
+        .split("```json\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap_or(""))
+        .collect();
+    assert!(blocks.len() >= 2, "{}", blocks.len());
+    let known = [
+        "loadBalancingConfig",
+        "healthCheckConfig",
+        "methodConfig",
+        "retryThrottling",
+    ];
+    for block in blocks {
+        let config: serde_json::Value =
+            serde_json::from_str(block).unwrap_or_else(|why| panic!("{why}: {block}"));
+        let keys = config.as_object().expect("an object").keys();
+        for key in keys {
+            assert!(
+                known.contains(&key.as_str()),
+                "{key} is no key of a service config (grpc.service_config.ServiceConfig)"
+            );
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! `tidegate inject`: what is not ours means the same, `check` finds nothing, twice is once.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_yaml::Value;
+
+const SHOP: &str = r#"# kept: the head of a document
+apiVersion: v1
+kind: Service
+metadata: {name: cart}   # kept: documents without a pod are passed on as they are
+spec: {selector: {app: cart}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: cart
+  labels: {app: cart, odd: "0644", on: "off"}
+spec:
+  replicas: 2
+  template:
+    metadata:
+      labels: {app: cart}
+    spec:
+      terminationGracePeriodSeconds: 5
+      securityContext: &confined {runAsNonRoot: true, runAsUser: 1000}
+      initContainers:
+      - name: migrate
+        image: cart
+        command: [/migrate]
+      containers:
+      - name: server
+        image: cart
+        command: [/cart]
+        args: ["--name", "a b", "--mode", "0755"]
+        securityContext: *confined
+        env:
+        - {name: TEXT, value: "true"}
+        - name: SCRIPT
+          value: |
+            one
+              two
+        ports:
+        - containerPort: 7070
+        - {name: health, containerPort: 9095}
+        readinessProbe:
+          initialDelaySeconds: 15
+          grpc: {port: 7070}
+        livenessProbe:
+          grpc: {port: 7070}
+        volumeMounts: [{name: scripts, mountPath: /s}]
+      volumes:
+      - name: scripts
+        configMap: {name: scripts, defaultMode: 0644}
+"#;
+
+fn inject(directory: &Path, manifest: &str, options: &[&str]) -> Output {
+    let file = directory.join("in.yaml");
+    std::fs::write(&file, manifest).expect("a file");
+    Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["inject", "-f"])
+        .arg(file)
+        .args(options)
+        .output()
+        .expect("tidegate starts")
+}
+
+fn injected(manifest: &str, options: &[&str]) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = inject(directory.path(), manifest, options);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn refused(manifest: &str, options: &[&str]) -> String {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = inject(directory.path(), manifest, options);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stdout.is_empty(), "half of it is worse than nothing");
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn assert_check_finds_nothing(manifest: &str) {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), manifest).expect("a file");
+    let output = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+        .args(["check", "--strict"])
+        .arg(file.path())
+        .output()
+        .expect("tidegate starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!((output.status.code(), said.as_ref()), (Some(0), ""), "{manifest}");
+}
+
+fn documents(text: &str) -> Vec<Value> {
+    use serde::Deserialize;
+    serde_yaml::Deserializer::from_str(text)
+        .map(|document| Value::deserialize(document).expect(text))
+        .collect()
+}
+
+#[test]
+fn what_is_not_ours_means_the_same() {
+    let text = injected(SHOP, &[]);
+    assert!(
+        text.starts_with(&SHOP[..SHOP.find("apiVersion: apps").expect("there")]),
+        "{text}"
+    );
+    // Kubernetes reads YAML 1.1, to which the quotes decide what these are.
+    for kept in [
+        "defaultMode: 0644",
+        "odd: \"0644\"",
+        "on: \"off\"",
+        "- \"0755\"",
+        "value: \"true\"",
+    ] {
+        assert!(text.contains(kept), "{kept} in {text}");
+    }
+    let (before, mut after) = (documents(SHOP), documents(&text));
+    let spec = &mut after[1]["spec"];
+    assert_eq!(spec["minReadySeconds"], 1);
+    remove(spec, "minReadySeconds");
+    let pod = &mut spec["template"]["spec"];
+    take(&mut pod["initContainers"], 0);
+    take(&mut pod["volumes"], 1);
+    let server = &mut pod["containers"][0];
+    for key in ["env", "ports", "volumeMounts"] {
+        let items = server[key].as_sequence().expect(key).len();
+        take(&mut server[key], items - 1);
+    }
+    // The port 9095 was taken.
+    take(&mut server["env"], 3 - 1);
+    let command = server["command"].as_sequence_mut().expect("a command");
+    command.drain(..3);
+    let mut own = server["startupProbe"].clone();
+    remove(&mut own, "failureThreshold");
+    remove(server, "startupProbe");
+    server["readinessProbe"] = own;
+    assert_eq!(before, after);
+}
+
+fn remove(node: &mut Value, key: &str) {
+    node.as_mapping_mut().expect("a mapping").remove(key);
+}
+
+fn take(list: &mut Value, index: usize) {
+    list.as_sequence_mut().expect("a list").remove(index);
+}
+
+#[test]
+fn check_finds_nothing_and_twice_is_once() {
+    let once = injected(SHOP, &[]);
+    assert_check_finds_nothing(&once);
+    assert!(once.contains("0.0.0.0:9096"), "9095 is taken: {once}");
+    assert_eq!(injected(&once, &[]), once);
+}
+
+#[test]
+fn every_kind_is_wrapped_and_holds() {
+    let pod = "{containers: [{name: a, image: a, command: [/a]}]}";
+    for (version, kind, spec) in [
+        ("v1", "Pod", pod.to_owned()),
+        ("apps/v1", "StatefulSet", format!("{{template: {{spec: {pod}}}}}")),
+        ("apps/v1", "DaemonSet", format!("{{template: {{spec: {pod}}}}}")),
+        ("apps/v1", "ReplicaSet", format!("{{template: {{spec: {pod}}}}}")),
+        ("batch/v1", "Job", format!("{{template: {{spec: {pod}}}}}")),
+        (
+            "batch/v1",
+            "CronJob",
+            format!("{{jobTemplate: {{spec: {{template: {{spec: {pod}}}}}}}}}"),
+        ),
+    ] {
+        let manifest = format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n");
+        let text = injected(&manifest, &[]);
+        assert_check_finds_nothing(&text);
+        let list = format!(
+            "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {version}, kind: {kind}, metadata: {{name: x}}, spec: {spec}}}\n"
+        );
+        assert_check_finds_nothing(&injected(&list, &[]));
+    }
+}
+
+#[test]
+fn an_entrypoint_that_cannot_be_known_is_asked_for() {
+    let manifest = SHOP.replace("        command: [/cart]\n", "");
+    let said = refused(&manifest, &[]);
+    assert!(
+        said.contains("the image's own ENTRYPOINT cannot be known"),
+        "{said}"
+    );
+    assert!(said.contains("--command"), "{said}");
+    let text = injected(&manifest, &["--command", "/cart --verbose"]);
+    assert_check_finds_nothing(&text);
+    let command = &documents(&text)[1]["spec"]["template"]["spec"]["containers"][0]["command"];
+    let words: Vec<_> = command
+        .as_sequence()
+        .expect("a list")
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    assert_eq!(
+        words,
+        ["/tidegate-bin/tidegate", "run", "--", "/cart", "--verbose"]
+    );
+    assert!(refused(SHOP, &["--command", "/cart"]).contains("has a command: already"));
+}
+
+#[test]
+fn of_several_containers_one_is_named() {
+    let manifest = SHOP.replace(
+        "      volumes:\n",
+        "      - {name: proxy, image: p, command: [/p]}\n      volumes:\n",
+    );
+    assert!(refused(&manifest, &[]).contains("which container? it has server, proxy"));
+    assert!(refused(&manifest, &["--container", "nobody"]).contains("nothing to wrap"));
+    let one = injected(&manifest, &["--container", "server"]);
+    assert_check_finds_nothing(&one);
+    // The second shares the first one's binary, and not its port.
+    let both = injected(&one, &["--container", "proxy"]);
+    assert_check_finds_nothing(&both);
+    assert_eq!(both.matches("sizeLimit").count(), 1, "{both}");
+}
+
+#[test]
+fn hooks_shells_and_message_paths_are_declared() {
+    let manifest = SHOP
+        .replace("Seconds: 5\n", "Seconds: 60\n")
+        .replace("command: [/cart]", "command: [sh, -c, /cart $0 $1]\n        terminationMessagePath: /tmp/last\n        lifecycle: {preStop: {sleep: {seconds: 10}}}");
+    let text = injected(&manifest, &[]);
+    assert_check_finds_nothing(&text);
+    assert!(
+        text.contains("TIDEGATE_PRE_STOP_SECONDS") && text.contains("TIDEGATE_CHILD_SIGNAL_GROUP"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_config_file_becomes_the_environments() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let config = directory.path().join("t.yaml");
+    let text = "terminationGracePeriodSeconds: 40\ndrain: {propagation: 7s}\ninflight:\n  - prometheus: {url: 'http://127.0.0.1/', query: 'sum({x=~\"a$\"})'}\n";
+    std::fs::write(&config, text).expect("a file");
+    let output = inject(
+        directory.path(),
+        SHOP,
+        &["--config", config.to_str().expect("UTF-8")],
+    );
+    let manifest = String::from_utf8(output.stdout).expect("text");
+    assert_check_finds_nothing(&manifest);
+    let spec = &documents(&manifest)[1]["spec"];
+    assert_eq!(spec["minReadySeconds"], 7);
+    assert_eq!(spec["template"]["spec"]["terminationGracePeriodSeconds"], 40);
+    std::fs::write(&config, "drain: {propagaton: 7s}\n").expect("a file");
+    let output = inject(
+        directory.path(),
+        SHOP,
+        &["--config", config.to_str().expect("UTF-8")],
+    );
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("did you mean drain.propagation?"), "{said}");
+}
+
+#[test]
+fn sidecar_mode_is_refused_plainly() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = inject(directory.path(), SHOP, &["--mode", "sidecar"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not supported by this version"));
+}
