@@ -71,7 +71,7 @@ pub struct Check {
     /// At least one; `-` is standard input.
     pub files: Vec<PathBuf>,
     /// `-o`
-    pub output: Output,
+    pub output: CheckOutput,
     /// `--strict`
     pub notes: Notes,
     /// `--ignore`: ids or names of rules, as written.
@@ -80,7 +80,7 @@ pub struct Check {
 
 /// How findings are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub enum CheckOutput {
     /// A line each.
     Text,
     /// One JSON object.
@@ -721,7 +721,7 @@ mod tests {
             understand(&["status", "--watch", "-o", "json", "--socket", "/a.sock"]),
             Ok(Invocation::Status(StatusAsked {
                 reach,
-                output: Output::Json,
+                output: CheckOutput::Json,
                 span: Span::Watch
             }))
         );
@@ -733,7 +733,7 @@ mod tests {
             understand(&["check", "a.yaml", "b.yaml"]),
             Ok(Invocation::Check(Check {
                 files: vec!["a.yaml".into(), "b.yaml".into()],
-                output: Output::Text,
+                output: CheckOutput::Text,
                 notes: Notes::Pass,
                 ignore: Vec::new(),
             }))

@@ -8,7 +8,7 @@ use crate::kube::input::Source;
 use crate::kube::report;
 use crate::kube::rules::catalogue;
 
-use super::args::{Check, Notes, Output};
+use super::args::{Check, CheckOutput, Notes};
 
 /// How a check ended; the worst of all files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,9 +58,9 @@ pub fn run(asked: &Check, out: &mut impl Write) -> Result<Outcome, CheckError> {
     let mut checked = check(&sources, &silenced);
     checked.unreadable.extend(unread);
     match asked.output {
-        Output::Text => report::text(&checked, out)?,
-        Output::Json => writeln!(out, "{:#}", report::json(&checked))?,
-        Output::Sarif => writeln!(out, "{:#}", report::sarif(&checked))?,
+        CheckOutput::Text => report::text(&checked, out)?,
+        CheckOutput::Json => writeln!(out, "{:#}", report::json(&checked))?,
+        CheckOutput::Sarif => writeln!(out, "{:#}", report::sarif(&checked))?,
     }
     Ok(outcome(&checked, asked.notes))
 }
@@ -83,7 +83,7 @@ mod tests {
     fn asked(file: &std::path::Path) -> Check {
         Check {
             files: vec![file.to_owned()],
-            output: Output::Text,
+            output: CheckOutput::Text,
             notes: Notes::Pass,
             ignore: Vec::new(),
         }

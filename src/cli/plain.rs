@@ -27,7 +27,7 @@ pub fn run(arguments: &[OsString]) -> Option<Run> {
         }
         let name = word.to_str()?.strip_prefix("--")?;
         let value = value(words.next()?)?;
-        if name == "config" && config.is_none() {
+        if name == "config" && config.is_none() && !value.is_empty() {
             config = Some(value.into());
             continue;
         }
@@ -75,7 +75,7 @@ mod tests {
                 "--grace-period",
                 "30s",
                 "--config",
-                "",
+                "c.yaml",
                 "--",
                 "run",
             ],

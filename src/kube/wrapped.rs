@@ -215,7 +215,7 @@ fn settings(
     if let Some((name, why)) = environment.unknown_of_ours() {
         return Known::Unknown(format!("{name} {why}"));
     }
-    let (file, flags) = run.map_or_else(Default::default, |run| (run.config, run.flags));
+    let (file, flags) = run.map_or_else(Default::default, |run| (run.asked.config, run.asked.flags));
     let file = match file {
         None => None,
         Some(path) => match file_text(wrapped, &path, maps) {

@@ -6,7 +6,7 @@ use clap::builder::{OsStringValueParser, PathBufValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
-use super::{Check, Inject, Invocation, Notes, Output, UsageError, said};
+use super::{Check, CheckOutput, Inject, Invocation, Notes, UsageError, said};
 
 /// The image of this version's own release.
 const IMAGE: &str = concat!("tidegate:", env!("CARGO_PKG_VERSION"));
@@ -22,9 +22,9 @@ pub fn check(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
     };
     let text = |value: OsString| value.to_string_lossy().into_owned();
     let output = match matches.remove_one("output").map(text).as_deref() {
-        None | Some("text") => Output::Text,
-        Some("json") => Output::Json,
-        Some("sarif") => Output::Sarif,
+        None | Some("text") => CheckOutput::Text,
+        Some("json") => CheckOutput::Json,
+        Some("sarif") => CheckOutput::Sarif,
         Some(other) => {
             let other = other.escape_debug();
             return Err(UsageError(format!(
