@@ -721,7 +721,7 @@ mod tests {
             understand(&["status", "--watch", "-o", "json", "--socket", "/a.sock"]),
             Ok(Invocation::Status(StatusAsked {
                 reach,
-                output: CheckOutput::Json,
+                output: Output::Json,
                 span: Span::Watch
             }))
         );
