@@ -20,6 +20,7 @@
 //! | [`child`] | start, signals, reaping, terminal, exit codes; the only `unsafe` |
 //! | [`inflight`] | calls under way, as the child shows them |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
+//! | `paced` | sockets that leave the one thread to others in between |
 //! | [`telemetry`] | logs, metrics, the termination message |
 
 pub mod child;
@@ -28,4 +29,5 @@ pub mod config;
 pub mod drain;
 pub mod health;
 pub mod inflight;
+mod paced;
 pub mod telemetry;
