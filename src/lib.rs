@@ -22,6 +22,7 @@
 //! | [`kube`] | manifests: read, check, inject |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
 //! | [`admin`] | the owner-only socket, and its client |
+//! | `paced` | sockets that leave the one thread to others in between |
 //! | [`telemetry`] | logs, metrics, the termination message |
 
 pub mod admin;
@@ -32,4 +33,5 @@ pub mod drain;
 pub mod health;
 pub mod inflight;
 pub mod kube;
+mod paced;
 pub mod telemetry;

@@ -16,6 +16,7 @@ use super::authority::Mender;
 use super::felt::{Felt, Socket};
 use super::http::{Caller, Routes};
 use super::pulse::{Pulse, Silence, Stage};
+use crate::paced::Paced;
 
 /// A peer is asked for a sign of life this often, and given so long to answer (PING).
 const KEEPALIVE: Duration = Duration::from_secs(30);
@@ -85,7 +86,7 @@ pub(super) async fn serve(
 ) {
     // Only there do clients put a path where a host belongs.
     let mender = (peer == Peer::Unix).then(Mender::new);
-    let io = TokioIo::new(Felt::new(socket, Arc::clone(&pulse), mender));
+    let io = TokioIo::new(Paced::new(Felt::new(socket, Arc::clone(&pulse), mender)));
     let service = service_fn(|request| {
         let protocols = Arc::clone(&protocols);
         let caller = Caller {
@@ -93,7 +94,11 @@ pub(super) async fn serve(
             pulse: Arc::clone(&pulse),
             now: Instant::now(),
         };
-        async move { protocols.routes.answer(request, caller).await }
+        async move {
+            // Requests that came in one read are answered one a turn as well.
+            tokio::task::yield_now().await;
+            protocols.routes.answer(request, caller).await
+        }
     });
     let mut connection = pin!(protocols.builder.serve_connection(io, service));
     let mut silence = pin!(Silence::new(Arc::clone(&pulse)));

@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 
 use super::endpoint::{Endpoint, Host};
 use super::fault::{Fault, Stage};
-use super::paced::Paced;
+use crate::paced::Paced;
 
 /// The most of a body that is read in one poll, in bytes. Large meshes expose some ten.
 pub const MAX_BODY: u64 = 64 * 1024 * 1024;
@@ -69,7 +69,7 @@ struct Link {
 struct Wire {
     /// None once it has ended: dropped, it fails whatever still waits for it. Kept, it would let
     /// a request sent to it wait for ever.
-    connection: Option<http1::Connection<TokioIo<Paced>, Empty<Bytes>>>,
+    connection: Option<http1::Connection<TokioIo<Paced<TcpStream>>, Empty<Bytes>>>,
 }
 
 impl Wire {

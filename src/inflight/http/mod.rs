@@ -1,11 +1,9 @@
 //! The HTTP/1 client of polls: `endpoint` is the URL taken apart, `place` the host and port in it,
-//! `client` the one connection, `paced` its socket, which lets others have their turn, `fault` why
-//! there was no answer.
+//! `client` the one connection, `fault` why there was no answer.
 
 mod client;
 mod endpoint;
 mod fault;
-mod paced;
 mod place;
 
 pub use client::{Answer, Client, Framing, MAX_BODY, MAX_HEADER};

@@ -1,7 +1,8 @@
 //! A socket that is read once a turn.
 //!
-//! hyper goes on reading and parsing for as long as the socket has something: interim answers
-//! without end (100, 103) would keep the one thread from its timers and signals.
+//! hyper goes on reading and parsing for as long as the socket has something. A peer that never
+//! stops, with interim answers (100, 103) to a poll or PINGs to the health port, would keep the one
+//! thread from its timers and signals.
 
 use std::fmt;
 use std::future::Future;
@@ -10,27 +11,26 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 /// A stream whose next read waits until everybody else has had a turn.
-pub(super) struct Paced {
-    stream: TcpStream,
+pub(crate) struct Paced<S> {
+    stream: S,
     turn: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
 }
 
-impl Paced {
-    pub(super) fn new(stream: TcpStream) -> Self {
+impl<S> Paced<S> {
+    pub(crate) fn new(stream: S) -> Self {
         Self { stream, turn: None }
     }
 }
 
-impl fmt::Debug for Paced {
+impl<S: fmt::Debug> fmt::Debug for Paced<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.stream.fmt(f)
     }
 }
 
-impl AsyncRead for Paced {
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -46,7 +46,7 @@ impl AsyncRead for Paced {
     }
 }
 
-impl AsyncWrite for Paced {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
