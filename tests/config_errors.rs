@@ -88,6 +88,14 @@ fn an_address_that_is_none_is_refused() {
 }
 
 #[test]
+fn a_port_out_of_range_is_refused() {
+    for port in ["0", "65536", "99999", "-1"] {
+        let config = format!("health: {{listen: \"127.0.0.1:{port}\"}}\n");
+        refused(&config, &["health.listen", port]);
+    }
+}
+
+#[test]
 fn a_query_outside_the_subset_is_refused() {
     let config =
         "inflight:\n  - prometheus: {url: \"http://127.0.0.1:9/metrics\", query: \"rate(calls[5m])\"}\n";

@@ -163,6 +163,7 @@ fn sentence(record: &Record, verdict: Verdict, ending: Ending, now: Instant) -> 
     let end = match (ending.child, record.killed) {
         (None, _) => "the program could not be ended".to_owned(),
         (Some(end), true) => format!("the program was deaf to its stop signal: {end}"),
+        (Some(end @ ChildEnd::Signaled { .. }), false) => format!("the program was {end}"),
         (Some(end), false) => format!("the program {end}"),
     };
     match record.spent(now) {
