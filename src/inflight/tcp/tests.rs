@@ -237,24 +237,3 @@ async fn without_netlink_idle_is_unknown_and_said_once() {
     drop((client, app));
     until(&mut busy, Reading::Count(0)).await;
 }
-
-/// 20 000 sockets: 10 000 connections with both ends here.
-#[tokio::test]
-#[ignore = "a measurement; run it with --release --ignored --nocapture"]
-async fn twenty_thousand_sockets_are_looked_through_quickly() {
-    let server = Server::start().await;
-    let mut connections = Vec::new();
-    for _ in 0..9_900 {
-        connections.push(server.connection().await);
-    }
-    for (way, name) in [(Way::Netlink, "netlink"), (Way::Proc, "/proc/net/tcp")] {
-        let mut tcp = server.source(Mode::Busy, LONG);
-        tcp.way = way;
-        let rounds = 20;
-        let begin = std::time::Instant::now();
-        for _ in 0..rounds {
-            std::hint::black_box(look(&mut tcp).await);
-        }
-        println!("{name}: {:?} a look", begin.elapsed() / rounds);
-    }
-}
