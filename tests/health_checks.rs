@@ -3,7 +3,7 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -58,7 +58,7 @@ struct Dependency {
 
 impl Dependency {
     fn start(answer: impl Fn(usize) -> (&'static str, Duration) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(ports::free()).expect("a free port");
+        let listener = ports::listen(ports::free());
         let dependency = Self {
             address: listener.local_addr().expect("an address"),
             requests: Arc::default(),
@@ -103,7 +103,7 @@ const BROKEN: (&str, Duration) = ("500 Internal Server Error", Duration::ZERO);
 #[test]
 fn a_dependency_that_is_gone_is_named_and_one_success_brings_it_back() {
     let address = ports::free();
-    let listener = TcpListener::bind(address).expect("a free port");
+    let listener = ports::listen(address);
     let checked = checked(", services: [a, b]", &[db(&format!("tcp: '{address}'"))]);
     wait_ready(checked.health, "ok");
     let watches = ["a", "b"].map(|name| Watch::open(checked.health, name));
@@ -119,7 +119,7 @@ fn a_dependency_that_is_gone_is_named_and_one_success_brings_it_back() {
         .tidegate
         .stderr
         .wait_for("check db failed 3 times in a row");
-    let _listener = TcpListener::bind(address).expect("the port is free again");
+    let _listener = ports::listen(address);
     wait_ready(checked.health, "ok");
     checked.tidegate.stderr.wait_for("check db succeeds again");
 }
@@ -151,7 +151,7 @@ fn the_app_and_every_check_have_to_agree() {
     let health_keys = format!(", app: {{grpc: '{}'}}", app.address());
     let checked = checked(&health_keys, &[db(&format!("tcp: '{address}'"))]);
     wait_ready(checked.health, "not serving: check db: connection refused");
-    let listener = TcpListener::bind(address).expect("a free port");
+    let listener = ports::listen(address);
     wait_ready(checked.health, "ok");
     app.say("", ServingStatus::NotServing);
     wait_ready(checked.health, "not serving: the app says so of the child");

@@ -221,7 +221,7 @@ fn watches_that_end_at_once_make_no_storm_of_calls() {
 #[test]
 fn connections_that_are_closed_twenty_times_a_second_make_no_storm_of_dials() {
     let address = ports::free();
-    let listener = std::net::TcpListener::bind(address).expect("a free port");
+    let listener = ports::listen(address);
     let followed = follow(address, "");
     let (tell, dials) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -269,7 +269,8 @@ fn an_app_without_watch_is_polled_by_list_for_many_names_and_by_checks_without_l
         app.say("a", Serving);
         watch.wait_for(Shown::Serving);
         match ability {
-            Ability::OnlyCheck => assert!(app.checks() >= 6 && app.lists() == 0),
+            // Two rounds of three names, the last of which may be on its way.
+            Ability::OnlyCheck => assert!(app.checks() >= 5 && app.lists() == 0),
             _ => assert!(app.checks() == 0 && app.lists() >= 2),
         }
         assert_eq!(app.connections(), 1);

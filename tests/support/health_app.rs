@@ -18,6 +18,8 @@ use tokio_stream::wrappers::{ReceiverStream, UnboundedReceiverStream};
 use tonic::transport::Server;
 use tonic::{Request, Response, Status};
 
+use super::ports;
+
 use wire::health_server::{Health, HealthServer};
 use wire::{HealthCheckRequest, HealthCheckResponse, HealthListRequest, HealthListResponse};
 
@@ -95,10 +97,14 @@ impl HealthApp {
             counts: Arc::default(),
         };
         let (going_away, asked) = mpsc::unbounded_channel();
-        let listener = runtime
-            .block_on(TcpListener::bind(address))
-            .expect("the app's port is free");
+        let listener = ports::listen(address);
+        listener
+            .set_nonblocking(true)
+            .expect("a socket can be non-blocking");
+        let entered = runtime.enter();
+        let listener = TcpListener::from_std(listener).expect("the runtime takes a listener");
         runtime.spawn(serve(listener, service.clone(), asked));
+        drop(entered);
         Self {
             address,
             service,

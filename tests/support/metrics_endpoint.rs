@@ -61,7 +61,7 @@ impl MetricsEndpoint {
     /// Starts one that gives `answer`.
     pub fn start(answer: Answer) -> Self {
         let address = super::ports::free();
-        let listener = TcpListener::bind(address).expect("a free port can be bound");
+        let listener = super::ports::listen(address);
         let shared = Arc::new(Shared {
             answer: Mutex::new(answer),
             polls: Mutex::default(),

@@ -3,7 +3,20 @@
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::patience::eventually;
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Listens at an address that [`free`] gave, or that was listened at before.
+///
+/// A process that is being forked by another thread has a copy of every descriptor until it executes its program,
+/// a listener that was just closed included: so the address may be in use for another moment.
+///
+/// # Panics
+/// When it is longer than that.
+pub fn listen(address: SocketAddr) -> TcpListener {
+    eventually("an address to listen at", || TcpListener::bind(address).ok())
+}
 
 /// A loopback address that nothing listens on.
 ///
