@@ -68,17 +68,13 @@ impl Driver {
                     return Ok(ended);
                 }
             }
-            self.weigh_evidence(now);
+            let expiry = self.weigh_evidence(now);
             if self.machine.has_actions() {
                 continue;
             }
             self.desk.reply();
             self.publish(now);
-            let moments = [
-                self.machine.next_deadline(),
-                self.evidence_expiry(now),
-                self.next_glimpse(),
-            ];
+            let moments = [self.machine.next_deadline(), expiry, self.next_glimpse()];
             let wake = moments.into_iter().flatten().min();
             let listening = self.wants_evidence() || self.desk.is_followed();
             let signals_turn = self.signals_in_a_row < AT_ONCE;
@@ -168,9 +164,11 @@ impl Driver {
         )
     }
 
-    fn weigh_evidence(&mut self, now: Instant) {
+    /// Takes in what is known, and says when it changes by itself: a prober that stopped asking is
+    /// forgotten after a while.
+    fn weigh_evidence(&mut self, now: Instant) -> Option<Instant> {
         if !self.wants_evidence() {
-            return;
+            return None;
         }
         let audience = self.hands.board.audience(now);
         let evidence = Evidence {
@@ -181,14 +179,7 @@ impl Driver {
         if audience.watchers == audience.watchers_told {
             self.machine.handle(now, Event::Notified);
         }
-    }
-
-    /// A prober that stopped asking is forgotten after a while, which is news too.
-    fn evidence_expiry(&self, now: Instant) -> Option<Instant> {
-        match self.wants_evidence() {
-            true => self.hands.board.audience(now).next_expiry,
-            false => None,
-        }
+        audience.next_expiry
     }
 }
 
