@@ -22,6 +22,8 @@
 //! | [`kube`] | manifests: read, check, inject |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
 //! | [`admin`] | the owner-only socket, and its client |
+//! | `host` | a host that is dialled: its lookup, its first address that answers |
+//! | `socket_file` | the file of a unix socket, never stolen, never somebody else's |
 //! | `paced` | sockets that leave the one thread to others in between |
 //! | [`telemetry`] | logs, metrics, the termination message |
 
@@ -31,7 +33,9 @@ pub mod cli;
 pub mod config;
 pub mod drain;
 pub mod health;
+mod host;
 pub mod inflight;
 pub mod kube;
 mod paced;
+mod socket_file;
 pub mod telemetry;

@@ -11,9 +11,10 @@ use tracing::warn;
 
 use super::conversation;
 use super::seats::{Seats, Wants};
-use super::socket::{Bound, SocketFile};
+use super::socket::Bound;
 use super::wire::Line;
 use crate::drain::order::Asked;
+use crate::socket_file::SocketFile;
 
 /// The pause before the next accept when the kernel has nothing left to give.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -4,7 +4,7 @@
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +17,7 @@ use thiserror::Error;
 use tracing::{debug, info, warn};
 
 use super::place::{Room, Socket};
+use crate::socket_file::{InTheWay, SocketFile, clear_stale};
 
 /// Connections the kernel keeps for us until they are accepted (listen(2)).
 const BACKLOG: i32 = 128;
@@ -26,14 +27,6 @@ const BACKLOG: i32 = 128;
 pub struct Bound {
     pub(super) listener: UnixListener,
     pub(super) file: SocketFile,
-}
-
-/// The socket's file, known by its inode, so that nobody else's is ever removed.
-#[derive(Debug)]
-pub(super) struct SocketFile {
-    path: PathBuf,
-    device: u64,
-    inode: u64,
 }
 
 /// Why there is no socket at a place.
@@ -51,6 +44,16 @@ enum Obstacle {
     Writable(PathBuf),
     #[error("{0}")]
     Refused(#[from] io::Error),
+}
+
+impl From<InTheWay> for Obstacle {
+    fn from(why: InTheWay) -> Self {
+        match why {
+            InTheWay::Taken => Self::Taken,
+            InTheWay::NotASocket => Self::NotASocket,
+            InTheWay::Refused(error) => Self::Refused(error),
+        }
+    }
 }
 
 impl From<Errno> for Obstacle {
@@ -161,54 +164,6 @@ fn take_turns(path: &Path) -> Result<Flock<File>, Obstacle> {
         Ok(turn) => Ok(turn),
         Err((_, Errno::EWOULDBLOCK)) => Err(Obstacle::Taken),
         Err((_, errno)) => Err(errno.into()),
-    }
-}
-
-/// Removes the socket at `path` if nobody listens on it.
-fn clear_stale(path: &Path) -> Result<(), Obstacle> {
-    let kind = match path.symlink_metadata() {
-        Ok(metadata) => metadata.file_type(),
-        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(why) => return Err(why.into()),
-    };
-    if !kind.is_socket() {
-        return Err(Obstacle::NotASocket);
-    }
-    match knock(path) {
-        Err(Errno::ECONNREFUSED) => Ok(std::fs::remove_file(path)?),
-        Err(Errno::ENOENT) => Ok(()),
-        // Connected, or EAGAIN (its backlog is full), or we may not ask: somebody's, as far as can be known.
-        _ => Err(Obstacle::Taken),
-    }
-}
-
-/// Connects without waiting: a blocking connect hangs on a full backlog (unix(7)).
-fn knock(path: &Path) -> Result<(), Errno> {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let descriptor = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    socket::connect(descriptor.as_raw_fd(), &UnixAddr::new(path)?)
-}
-
-impl SocketFile {
-    fn at(path: &Path) -> io::Result<Self> {
-        let metadata = path.symlink_metadata()?;
-        Ok(Self {
-            path: path.to_owned(),
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        })
-    }
-}
-
-impl Drop for SocketFile {
-    /// Leaves no file behind, unless a successor has put its own there.
-    fn drop(&mut self) {
-        if let Ok(metadata) = self.path.symlink_metadata()
-            && (metadata.dev(), metadata.ino()) == (self.device, self.inode)
-        {
-            // It is gone or it stays; a stale file is replaced by the next to bind.
-            let _ = std::fs::remove_file(&self.path);
-        }
     }
 }
 

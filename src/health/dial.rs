@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +9,8 @@ use nix::sys::socket::{setsockopt, sockopt};
 use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
-use tokio::task::JoinHandle;
+
+use crate::host::{Host, Lookup, connect};
 
 /// A silent connection is asked by the kernel whether it still is one after so long, and so often
 /// again (tcp(7): TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT). Nobody here wakes up for it, and no
@@ -102,9 +102,7 @@ impl Line for UnixStream {}
 pub(super) struct Dialler {
     place: Place,
     stage: Stage,
-    /// A lookup that outlived its dial: the next one waits for it rather than starting another, so
-    /// that a resolver that hangs costs one thread, not one a dial.
-    lookup: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
+    lookup: Lookup,
 }
 
 impl Dialler {
@@ -112,7 +110,7 @@ impl Dialler {
         Self {
             place,
             stage: Stage::default(),
-            lookup: None,
+            lookup: Lookup::default(),
         }
     }
 
@@ -134,59 +132,18 @@ impl Dialler {
                 Box::new(UnixStream::connect(path).await.map_err(refused)?)
             }
             Place::Tcp { host, port } => {
-                let addresses = self.addresses(host, port).await?;
+                let host = Host::of(&host);
+                let lookup = self.lookup.addresses(&host, port);
+                let addresses = lookup.await.map_err(DialError::Resolve)?;
                 self.stage = Stage::Connecting;
-                Box::new(connect(&addresses).await.map_err(refused)?)
+                let stream = connect(&addresses).await.map_err(refused)?;
+                tune(&stream);
+                Box::new(stream)
             }
         };
         self.stage = Stage::Connected;
         Ok(line)
     }
-
-    async fn addresses(&mut self, host: String, port: u16) -> Result<Vec<SocketAddr>, DialError> {
-        if let Some(known) = known_addresses(&host, port) {
-            return Ok(known);
-        }
-        let lookup = self.lookup.get_or_insert_with(|| {
-            tokio::task::spawn_blocking(move || Ok((host.as_str(), port).to_socket_addrs()?.collect()))
-        });
-        let found = lookup.await;
-        self.lookup = None;
-        let found = found.map_err(|broken| DialError::Resolve(io::Error::other(broken)))?;
-        found.map_err(DialError::Resolve)
-    }
-}
-
-/// The addresses of a host that need no resolver, and so no thread: literal ones, and `localhost`,
-/// which is always loopback (RFC 6761, 6.3).
-fn known_addresses(host: &str, port: u16) -> Option<Vec<SocketAddr>> {
-    let literal = host
-        .strip_prefix('[')
-        .and_then(|host| host.strip_suffix(']'))
-        .unwrap_or(host);
-    if let Ok(address) = literal.parse() {
-        return Some(vec![SocketAddr::new(address, port)]);
-    }
-    host.eq_ignore_ascii_case("localhost").then(|| {
-        vec![
-            SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port),
-            SocketAddr::new(Ipv6Addr::LOCALHOST.into(), port),
-        ]
-    })
-}
-
-async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the host name has no address");
-    for &address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                tune(&stream);
-                return Ok(stream);
-            }
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 /// What a connection is better with, and works without.
@@ -214,16 +171,6 @@ fn refused(error: io::Error) -> DialError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn literal_addresses_and_localhost_need_no_resolver() {
-        let one = |text: &str| Some(vec![text.parse().unwrap()]);
-        assert_eq!(known_addresses("127.0.0.1", 80), one("127.0.0.1:80"));
-        assert_eq!(known_addresses("[::1]", 80), one("[::1]:80"));
-        assert_eq!(known_addresses("::1", 80), one("[::1]:80"));
-        assert_eq!(known_addresses("LocalHost", 80).map(|found| found.len()), Some(2));
-        assert_eq!(known_addresses("db.example", 80), None);
-    }
 
     #[test]
     fn places_read_as_they_are_written() {

@@ -6,13 +6,14 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage, UnixAddr};
+use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage};
 use thiserror::Error;
+
+use crate::socket_file::{InTheWay, SocketFile, clear_stale};
 
 /// Connections the kernel keeps for us until they are accepted; the kernel caps it at
 /// `net.core.somaxconn` (listen(2)).
@@ -109,14 +110,6 @@ pub(super) enum Listener {
     Unix(UnixListener, SocketFile),
 }
 
-/// The socket's file, known by its inode, so that nobody else's is ever removed.
-#[derive(Debug)]
-pub(super) struct SocketFile {
-    path: PathBuf,
-    device: u64,
-    inode: u64,
-}
-
 impl Bound {
     /// Where it listens, with the port it really has; nothing if it is off.
     pub fn address(&self) -> Option<&Address> {
@@ -194,7 +187,7 @@ fn bind_unix(path: &Path) -> Result<Bound, BindError> {
     }
     let listener = match UnixListener::bind(path) {
         Err(error) if errno(&error) == Errno::EADDRINUSE => {
-            clear_stale(path)?;
+            clear_stale(path).map_err(|why| in_the_way(&address, why))?;
             UnixListener::bind(path)
         }
         result => result,
@@ -215,6 +208,15 @@ fn bind_unix(path: &Path) -> Result<Bound, BindError> {
     }
 }
 
+fn in_the_way(address: &Address, why: InTheWay) -> BindError {
+    let address = address.clone();
+    match why {
+        InTheWay::Taken => BindError::Taken(address),
+        InTheWay::NotASocket => BindError::NotASocket(address),
+        InTheWay::Refused(error) => unix_error(address, error),
+    }
+}
+
 fn unix_error(address: Address, error: io::Error) -> BindError {
     match errno(&error) {
         // A second starter was faster between the clearing and the bind.
@@ -226,65 +228,11 @@ fn unix_error(address: Address, error: io::Error) -> BindError {
     }
 }
 
-/// Removes the socket at `path` if nobody listens on it.
-fn clear_stale(path: &Path) -> Result<(), BindError> {
-    let address = || Address::Unix(path.to_owned());
-    let kind = match path.symlink_metadata() {
-        Ok(metadata) => metadata.file_type(),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unix_error(address(), error)),
-    };
-    if !kind.is_socket() {
-        return Err(BindError::NotASocket(address()));
-    }
-    match knock(path) {
-        Err(Errno::ECONNREFUSED) => match std::fs::remove_file(path) {
-            Ok(()) => Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(unix_error(address(), error)),
-        },
-        Err(Errno::ENOENT) => Ok(()),
-        // Connected, or EAGAIN (its backlog is full), or we may not ask: somebody's, as far as can be known.
-        _ => Err(BindError::Taken(address())),
-    }
-}
-
-/// Connects without waiting: a blocking connect hangs on a full backlog (unix(7)).
-fn knock(path: &Path) -> Result<(), Errno> {
-    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
-    let descriptor = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
-    let address = UnixAddr::new(path)?;
-    socket::connect(descriptor.as_raw_fd(), &address)
-}
-
 /// The standard library listens with a backlog of 128; listen(2) again widens it.
 fn deepen_backlog(listener: &impl AsFd) -> io::Result<()> {
     let backlog = Backlog::new(BACKLOG)?;
     socket::listen(listener, backlog)?;
     Ok(())
-}
-
-impl SocketFile {
-    fn at(path: &Path) -> io::Result<Self> {
-        let metadata = path.symlink_metadata()?;
-        Ok(Self {
-            path: path.to_owned(),
-            device: metadata.dev(),
-            inode: metadata.ino(),
-        })
-    }
-}
-
-impl Drop for SocketFile {
-    /// Leaves no file behind, unless a successor has put its own there.
-    fn drop(&mut self) {
-        if let Ok(metadata) = self.path.symlink_metadata()
-            && (metadata.dev(), metadata.ino()) == (self.device, self.inode)
-        {
-            // It is gone or it stays; a stale file is replaced by the next to bind.
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
 }
 
 fn errno(error: &io::Error) -> Errno {

@@ -21,8 +21,9 @@ use super::connection::{self, Leaving, Protocols};
 use super::connections::Connections;
 use super::felt::Socket;
 use super::http::Routes;
-use super::listen::{Address, Bound, Listener, SocketFile};
+use super::listen::{Address, Bound, Listener};
 use super::pulse::Pulse;
+use crate::socket_file::SocketFile;
 
 /// Makes the text of `/metrics`, in Prometheus's text format, each time it is asked for.
 pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;

@@ -5,8 +5,6 @@
 //! read as the next one's.
 
 use std::future::{Future, poll_fn};
-use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::pin::{Pin, pin};
 use std::time::Duration;
 
@@ -17,10 +15,10 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, HOST,
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
 
-use super::endpoint::{Endpoint, Host};
+use super::endpoint::Endpoint;
 use super::fault::{Fault, Stage};
+use crate::host::{Lookup, connect};
 use crate::paced::Paced;
 
 /// The most of a body that is read in one poll, in bytes. Large meshes expose some ten.
@@ -36,9 +34,7 @@ pub struct Client {
     /// The most of a body that is read, in bytes.
     max_body: u64,
     link: Option<Link>,
-    /// A lookup that outlived its poll: the next one waits for it rather than starting another,
-    /// so that a resolver that hangs costs one thread, not one a poll.
-    lookup: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
+    lookup: Lookup,
 }
 
 /// What is known of an answer besides its body.
@@ -99,7 +95,7 @@ impl Client {
             accept: HeaderValue::from_static(accept),
             max_body: MAX_BODY,
             link: None,
-            lookup: None,
+            lookup: Lookup::default(),
         }
     }
 
@@ -182,7 +178,8 @@ impl Client {
             Some(addresses) => addresses,
             None => {
                 *stage = Stage::Resolving;
-                self.resolve().await.map_err(Fault::Resolve)?
+                let lookup = self.lookup.addresses(self.endpoint.host(), self.endpoint.port());
+                lookup.await.map_err(Fault::Resolve)?
             }
         };
         *stage = Stage::Connecting;
@@ -202,31 +199,6 @@ impl Client {
             },
         })
     }
-
-    async fn resolve(&mut self) -> io::Result<Vec<SocketAddr>> {
-        let Host::Name(name) = self.endpoint.host() else {
-            return Ok(Vec::new());
-        };
-        let place = (name.clone(), self.endpoint.port());
-        let lookup = self.lookup.get_or_insert_with(|| {
-            tokio::task::spawn_blocking(move || Ok((place.0.as_str(), place.1).to_socket_addrs()?.collect()))
-        });
-        let found = lookup.await;
-        self.lookup = None;
-        found.map_err(io::Error::other)?
-    }
-}
-
-/// Connects to the first address that answers.
-async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the host name has no address");
-    for &address in addresses {
-        match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(stream),
-            Err(error) => last = error,
-        }
-    }
-    Err(last)
 }
 
 fn read_head(response: &Response<Incoming>, max_body: u64) -> Result<Answer, Fault> {

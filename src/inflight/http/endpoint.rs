@@ -1,7 +1,6 @@
 //! Where a poll goes: an `http://` URL, taken apart once.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use base64::Engine;
 use hyper::Uri;
@@ -9,6 +8,7 @@ use hyper::header::HeaderValue;
 use thiserror::Error;
 
 use super::place::{PlaceError, host_and_port, is_host};
+use crate::host::Host;
 
 /// An address to poll. Shown, it has neither userinfo nor query string, which may hold secrets.
 #[derive(Clone)]
@@ -21,15 +21,6 @@ pub struct Endpoint {
     target: Uri,
     authorization: Option<HeaderValue>,
     shown: String,
-}
-
-/// What has to be dialled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Host {
-    /// Known without asking anyone.
-    Addresses(Vec<IpAddr>),
-    /// For the system's resolver.
-    Name(String),
 }
 
 /// A URL that cannot be polled. Its text is one line and shows neither userinfo nor query string.
@@ -175,33 +166,6 @@ impl fmt::Debug for Endpoint {
     }
 }
 
-impl Host {
-    fn of(host: &str) -> Self {
-        let literal = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'))
-            .unwrap_or(host);
-        if let Ok(address) = literal.parse() {
-            Self::Addresses(vec![address])
-        } else if host.eq_ignore_ascii_case("localhost") {
-            // RFC 6761: always loopback. No resolver, and so no thread, for the usual case.
-            Self::Addresses(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()])
-        } else {
-            Self::Name(host.to_owned())
-        }
-    }
-
-    /// The addresses to dial, where they are known without asking.
-    pub(super) fn addresses(&self, port: u16) -> Option<Vec<SocketAddr>> {
-        match self {
-            Self::Addresses(addresses) => {
-                Some(addresses.iter().map(|&ip| SocketAddr::new(ip, port)).collect())
-            }
-            Self::Name(_) => None,
-        }
-    }
-}
-
 /// Whether a path or a query may hold this byte; every other is written as `%XX`.
 fn is_of_a_target(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)
@@ -268,6 +232,8 @@ fn percent_decoded(text: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv6Addr;
+
     use super::*;
 
     #[test]
