@@ -81,6 +81,41 @@ fn the_stop_signal_comes_soon_after_the_last_call() {
 }
 
 #[test]
+fn a_child_that_is_stopped_and_deaf_is_dead_within_the_budget() {
+    let mut tidegate = Tidegate::wrapping(deaf()).config(TIGHT.unmeasured()).start();
+    let child = tidegate.child();
+    kill(Pid::from_raw(child), Signal::SIGSTOP).expect("the child is there");
+    support::patience::eventually("the child stops", || {
+        (support::processes::state(child) == Some('T')).then_some(())
+    });
+    let trigger = tidegate.signal(Signal::SIGTERM);
+    let exit = tidegate.wait();
+    assert_eq!(exit.code(), 128 + Signal::SIGKILL as i32);
+    assert!(exit.at - trigger < TIGHT.budget());
+    assert!(!lives(child), "the child outlived tidegate");
+}
+
+#[test]
+fn repeated_terms_of_a_measured_drain_are_one_stop_signal() {
+    let calls = MetricsEndpoint::with_calls(1);
+    let mut tidegate = Tidegate::wrapping(telling(&["--linger", "0.5"]))
+        .config(LONG.measured(&calls))
+        .start();
+    tidegate.child();
+    let trigger = tidegate.signal(Signal::SIGTERM);
+    tidegate.signal(Signal::SIGTERM);
+    calls.wait_for_polls_after(trigger + LONG.propagation, 1);
+    tidegate.signal(Signal::SIGTERM);
+    calls.set_calls(0);
+    tidegate.stdout.wait_for("signal SIGTERM");
+    tidegate.signal(Signal::SIGTERM);
+    assert_eq!(tidegate.wait().code(), TOLD);
+    let lines = tidegate.stdout.to_the_end();
+    let signals: Vec<_> = lines.into_iter().map(|line| line.text).skip(1).collect();
+    assert_eq!(signals, ["signal SIGTERM", "signal SIGCONT"]);
+}
+
+#[test]
 fn the_stop_signal_comes_once_and_sigcont_after_it() {
     let mut tidegate = Tidegate::wrapping(telling(&["--linger", "0.5"]))
         .config(ROOMY.unmeasured())
@@ -223,6 +258,21 @@ fn an_arrival_restarts_the_quiet_period_though_the_gauge_shows_none() {
 
 fn begun(count: u32) -> Answer {
     Answer::Text(format!("calls_in_flight 0\ncalls_begun_total {count}\n"))
+}
+
+#[test]
+fn a_child_that_exits_as_the_drain_begins_ends_the_run_with_its_code() {
+    let timing = Timing {
+        propagation: Duration::from_secs(30),
+        ..LONG
+    };
+    let mut tidegate = Tidegate::wrapping(telling(&[]))
+        .config(timing.unmeasured())
+        .start();
+    let child = tidegate.child();
+    // Both at once: whichever comes first, nothing is waited for.
+    tidegate.signal(Signal::SIGTERM);
+    ends_with_the_child(tidegate, child);
 }
 
 #[test]
