@@ -1,7 +1,11 @@
 //! Free ports, none of them given twice.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use nix::sys::socket::sockopt::ReuseAddr;
+use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, setsockopt, socket};
 
 use super::patience::eventually;
 
@@ -32,9 +36,24 @@ pub fn free() -> SocketAddr {
     for _ in 0..COUNT {
         let port = (FIRST + NEXT.fetch_add(1, Ordering::Relaxed) % COUNT) as u16;
         let address = SocketAddr::from((host, port));
-        if TcpListener::bind(address).is_ok() {
+        if is_free(address) {
             return address;
         }
     }
     panic!("no free port on {host} between {FIRST} and {}", FIRST + COUNT);
+}
+
+/// Whether `address` can be bound, found out without listening on it: a process forked meanwhile would hold the
+/// listener for a moment more, and nobody could bind there. What is bound with SO_REUSEADDR and does not
+/// listen is in nobody's way (socket(7)); the standard library sets it too.
+fn is_free(address: SocketAddr) -> bool {
+    let probe = socket(
+        AddressFamily::Inet,
+        SockType::Stream,
+        SockFlag::SOCK_CLOEXEC,
+        None,
+    )
+    .expect("a socket");
+    setsockopt(&probe, ReuseAddr, &true).expect("an option every socket has");
+    bind(probe.as_raw_fd(), &SockaddrStorage::from(address)).is_ok()
 }
