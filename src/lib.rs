@@ -22,6 +22,7 @@
 //! | [`kube`] | manifests: read, check, inject |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
 //! | [`admin`] | the owner-only socket, and its client |
+//! | [`http`] | the HTTP/1 client of polls, checks and hooks |
 //! | `host` | a host that is dialled: its lookup, its first address that answers |
 //! | `socket_file` | the file of a unix socket, never stolen, never somebody else's |
 //! | `paced` | sockets that leave the one thread to others in between |
@@ -34,6 +35,7 @@ pub mod config;
 pub mod drain;
 pub mod health;
 mod host;
+pub mod http;
 pub mod inflight;
 pub mod kube;
 mod paced;

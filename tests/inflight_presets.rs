@@ -3,7 +3,7 @@
 mod inflight_app;
 
 use inflight_app::{AMPLE, App, count};
-use tidegate::inflight::http::Endpoint;
+use tidegate::http::Endpoint;
 use tidegate::inflight::{Preset, Sources};
 
 macro_rules! page {

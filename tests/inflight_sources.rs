@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::time::Duration;
 
 use inflight_app::{AMPLE, Act, App, count, head, ok, unknown};
-use tidegate::inflight::http::Endpoint;
+use tidegate::http::Endpoint;
 use tidegate::inflight::{FileConfig, JsonConfig, Path, SourceConfig, Sources, Take};
 
 fn json(url: &str, path: &str, take: Take) -> SourceConfig {

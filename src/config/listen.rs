@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::health::listen::MAX_PATH;
 use crate::health::{Listen, Place};
-use crate::inflight::http::{PlaceError, host_and_port, is_host};
+use crate::http::{PlaceError, host_and_port, is_host};
 
 use super::entry::{Entry, Refusal, Scalar, quoted};
 

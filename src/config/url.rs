@@ -1,6 +1,6 @@
 //! URLs that are read over plain HTTP.
 
-use crate::inflight::http::Endpoint;
+use crate::http::Endpoint;
 
 use super::entry::{Entry, Refusal, Scalar};
 

@@ -6,9 +6,9 @@ use serde_json::Value;
 use serde_json_path::JsonPath;
 use thiserror::Error;
 
-use super::http::{Client, Endpoint};
 use super::sources::Measured;
 use super::{Reading, Unknown};
+use crate::http::{Client, Endpoint};
 
 /// The largest document that is read, in bytes: it has to be kept whole to be parsed.
 pub const MAX_DOCUMENT: u64 = 1024 * 1024;

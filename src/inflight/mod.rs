@@ -12,7 +12,6 @@
 mod exec;
 pub mod exposition;
 mod file;
-pub mod http;
 mod json;
 mod number;
 mod presets;

@@ -3,11 +3,11 @@
 //! Each was checked against a page in `tests/fixtures/inflight/`; docs/inflight.md says what each
 //! metric means and where that is written.
 
-use super::http::Endpoint;
 use super::prometheus::{PrometheusConfig, PrometheusConfigError};
 use super::query::{Absent, Query};
 use super::sources::SourceConfig;
 use super::stub_status::StubStatusConfig;
+use crate::http::Endpoint;
 
 /// A known program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

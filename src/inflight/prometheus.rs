@@ -5,10 +5,10 @@ use std::time::Duration;
 use thiserror::Error;
 
 use super::exposition::{Misses, Scan, Scanner};
-use super::http::{Answer, Client, Endpoint, Framing, UrlError};
 use super::query::{Absent, Kind, Query, QueryError, Selector, Tally};
 use super::sources::{Arrivals, Measured};
 use super::{Reading, Unknown};
+use crate::http::{Answer, Client, Endpoint, Framing, UrlError};
 
 /// What `curl` would get first, so that a user sees what we see; OpenMetrics where it is all there is.
 const ACCEPT: &str =

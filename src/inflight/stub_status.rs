@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::http::{Client, Endpoint};
 use super::sources::{Arrivals, Measured};
 use super::{Reading, Unknown};
+use crate::http::{Client, Endpoint};
 
 /// The longest page that can be one, in bytes.
 const LONGEST: usize = 4096;

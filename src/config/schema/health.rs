@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::health::{Listen, Place, Recovery};
-use crate::inflight::http::Endpoint;
+use crate::http::Endpoint;
 
 use super::super::entry::Refusal;
 use super::super::scalars::words;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::child::Signal;
-use crate::inflight::http::Endpoint;
+use crate::http::Endpoint;
 
 use super::super::entry::Refusal;
 use super::super::scalars::{Headers, choice};

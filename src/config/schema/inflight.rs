@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::inflight::http::Endpoint;
+use crate::http::Endpoint;
 use crate::inflight::query::Query;
 use crate::inflight::{Absent, Mode, Path, Peers, Preset};
 

@@ -12,7 +12,7 @@ use hyper_util::rt::TokioIo;
 
 use super::failure::Failure;
 use crate::health::dial::Dialler;
-use crate::inflight::http::Endpoint;
+use crate::http::Endpoint;
 
 /// The most an answer's headers may take, in bytes.
 const MAX_HEADERS: usize = 64 * 1024;

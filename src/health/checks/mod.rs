@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use super::dial::Place;
 use crate::child::Command;
-use crate::inflight::http::Endpoint;
+use crate::http::Endpoint;
 
 pub(super) use checker::{check, unspoken};
 

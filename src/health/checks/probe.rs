@@ -7,7 +7,7 @@ use crate::health::channel;
 use crate::health::dial::{Dialler, Place};
 use crate::health::wire::HealthCheckRequest;
 use crate::health::wire::health_check_response::ServingStatus;
-use crate::inflight::http::Endpoint;
+use crate::http::Endpoint;
 
 use super::exec::Exec;
 use super::failure::Failure;

@@ -124,7 +124,7 @@ impl Endpoint {
 
     /// The endpoint with this path and query, if its URL had neither.
     #[must_use]
-    pub(in crate::inflight) fn or_target(mut self, target: &'static str) -> Self {
+    pub(crate) fn or_target(mut self, target: &'static str) -> Self {
         if self.target == "/" {
             let path = target.split('?').next().unwrap_or_default();
             self.shown = format!("{}{path}", self.shown.trim_end_matches('/'));

@@ -1,4 +1,4 @@
-//! The HTTP/1 client of polls: `endpoint` is the URL taken apart, `place` the host and port in it,
+//! The HTTP/1 client of polls, checks and hooks: `endpoint` is the URL taken apart, `place` the host and port in it,
 //! `client` the one connection, `fault` why there was no answer.
 
 mod client;
