@@ -9,7 +9,7 @@ STATICALLY := -C target-feature=+crt-static -C relocation-model=static
 STATIC := target/$(HOST)/release/tidegate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint release clean test-needs bench bench-pid1 empty-root
+.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-needs empty-root
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,8 +40,13 @@ empty-root: release ## run the release binary from a root with nothing else in i
 bench: empty-root bench-pid1 ## measure everything: PID 1 side by side with others, the start, the scanner
 	$(CARGO) bench
 
-bench-pid1: release ## side by side with tini, dumb-init and catatonit (Debian packages); root for orphans
+bench-pid1: release bench-needs ## side by side with tini, dumb-init and catatonit (Debian packages); root for orphans
 	@python3 benches/pid1.py $(STATIC)
+
+# What is measured against. As root on Debian it is installed.
+bench-needs:
+	@for other in tini dumb-init catatonit; do \
+		command -v $$other >/dev/null || apt-get install -y -qq $$other >/dev/null || exit 1; done
 
 clean: ## remove everything that was built or installed here
 	$(CARGO) clean

@@ -57,10 +57,10 @@ def few_descriptors():
     import resource
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
-def deny():
-    """Answers ENOSYS to the pidfd calls, close_range and clone3, as an old kernel or a strict seccomp profile
-    does. The numbers are those of every architecture (since 5.0 they are shared)."""
-    numbers = [424, 434, 438, 436, 435]
+PIDFD_AND_THE_LIKE = [424, 434, 438, 436, 435]
+def deny(numbers=PIDFD_AND_THE_LIKE):
+    """Answers ENOSYS to the calls, as an old kernel or a strict seccomp profile does: without another word to
+    the pidfd calls, close_range and clone3, whose numbers all architectures share (since 5.0)."""
     ALLOW, ERRNO = 0x7FFF0000, 0x00050000
     LOAD_NUMBER, EQUAL, RETURN = 0x20, 0x15, 0x06
     program = [(LOAD_NUMBER, 0, 0, 0)]
@@ -73,7 +73,7 @@ def deny():
     PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, MODE_FILTER = 38, 22, 2
     assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
     assert libc.prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.c_char_p(filter), 0, 0) == 0
-    assert libc.syscall(434, os.getpid(), 0) == -1 and ctypes.get_errno() == 38
+    assert libc.syscall(numbers[0], -1, -1, -1, -1) == -1 and ctypes.get_errno() == 38
 "#;
 
 fn hostile(text: &str) {
@@ -98,6 +98,19 @@ fn nobody_without_privileges_and_capabilities_drains() {
 #[test]
 fn an_old_kernels_calls_are_enough() {
     hostile("drains(prepare=deny)");
+}
+
+#[test]
+fn a_refused_subreaper_is_said_and_not_fatal() {
+    hostile(
+        r#"
+PRCTL = {"x86_64": 157, "aarch64": 167}[os.uname().machine]
+process = subprocess.Popen(TIDEGATE + ["sh", "-c", "exit 3"], preexec_fn=lambda: deny([PRCTL]), stderr=subprocess.PIPE)
+said = process.communicate(timeout=60)[1].decode()
+assert process.returncode == 3, (process.returncode, said)
+assert "refused the role of a subreaper" in said and "Function not implemented" in said, said
+"#,
+    );
 }
 
 #[test]

@@ -148,11 +148,11 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if os.fork() == 0:
     os.setsid()
     os.write(1, b"ready\\n")
-    # Always one alive, never the same. Outside PID 1 they are found in /proc, so one that forks
-    # faster than that is read could run away; as PID 1 the kernel reaches all at once.
-    while True:
+    # Always one alive, never the same, and faster than /proc is read: only the kernel reaches all of its
+    # group at once. Should it get away it ends by itself.
+    until = time.monotonic() + 30
+    while time.monotonic() < until:
         if os.fork(): os._exit(0)
-        time.sleep(0.05)
 sys.stdin.readline()
 """
 process = start(*PYTHON, CHILD, stdin=subprocess.PIPE)

@@ -64,3 +64,6 @@ install_python() {
 
 install_packages
 install_python
+if [ "$(id -u)" != 0 ]; then
+    echo "tests: not root: what takes another user, or a mount of its own, is not tested in this run"
+fi

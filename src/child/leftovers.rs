@@ -1,15 +1,15 @@
 //! Whatever else lives when the child is gone: found, signalled, waited for.
 //!
 //! As PID 1 that is every process of the namespace, one kill(2) away. As a subreaper it is
-//! our descendants, those that called setsid included: found by their parents in `/proc`.
+//! our descendants, those that called setsid included: found by their parents in `/proc`, and
+//! signalled by process group where a group is wholly theirs.
 //! Without `/proc` only the child's process group can be named.
 
-use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::descendants::Descendants;
 use super::kill::{self, Target};
 use super::living::Living;
 use super::reaper::has_descendants;
@@ -52,9 +52,14 @@ impl Leftovers {
     pub fn signal_all(&self, signal: Signal) {
         match *self.role {
             Role::Pid1 => signal_everyone(signal),
-            Role::Subreaper | Role::Parent(_) => match descendants() {
+            Role::Subreaper | Role::Parent(_) => match Descendants::find() {
                 Some(descendants) => {
-                    for pid in descendants {
+                    // A group at once: a program that forks faster than /proc is read would outrun us,
+                    // but not the kernel, which lets nobody fork out of a group it is signalling.
+                    for group in descendants.groups {
+                        let _ = kill::send(group, signal, Target::Group);
+                    }
+                    for pid in descendants.others {
                         let _ = kill::send(pid, signal, Target::Process);
                     }
                 }
@@ -107,57 +112,4 @@ fn nobody_but_us() -> bool {
     // SAFETY: kill(2) with signal 0 sends nothing.
     let reached = unsafe { libc::kill(-1, 0) };
     reached < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
-}
-
-/// Our living descendants; none where `/proc` is missing or another namespace's, whose
-/// numbers would be strangers'.
-fn descendants() -> Option<Vec<libc::pid_t>> {
-    let own = std::process::id() as libc::pid_t;
-    if fs::read_link("/proc/self").ok()?.to_str()?.parse() != Ok(own) {
-        return None;
-    }
-    let mut children: BTreeMap<libc::pid_t, Vec<libc::pid_t>> = BTreeMap::new();
-    for entry in fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        // It may have ended since the directory was read.
-        let Ok(stat) = fs::read(format!("/proc/{pid}/stat")) else {
-            continue;
-        };
-        if let Some(parent) = parent_in(&stat) {
-            children.entry(parent).or_default().push(pid);
-        }
-    }
-    let mut found = children.remove(&own).unwrap_or_default();
-    let mut seen = 0;
-    while let Some(pid) = found.get(seen) {
-        found.extend(children.remove(pid).unwrap_or_default());
-        seen += 1;
-    }
-    Some(found)
-}
-
-/// The fourth field of `/proc/pid/stat`. The second, the program's name, may contain
-/// anything, parentheses and newlines too (proc_pid_stat(5)).
-fn parent_in(stat: &[u8]) -> Option<libc::pid_t> {
-    let after_name = stat.iter().rposition(|byte| *byte == b')')? + 1;
-    let mut fields = std::str::from_utf8(&stat[after_name..])
-        .ok()?
-        .split_ascii_whitespace();
-    fields.nth(1)?.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_parent_is_found_behind_any_name() {
-        assert_eq!(parent_in(b"12 (sh) S 7 12 12 0"), Some(7));
-        assert_eq!(parent_in(b"12 (a) S 9 (\n) R 7 12"), Some(7));
-        assert_eq!(parent_in(b"12 (a\xff) Z 1 12"), Some(1));
-        assert_eq!(parent_in(b""), None);
-        assert_eq!(parent_in(b"12 (sh)"), None);
-    }
 }

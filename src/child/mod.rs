@@ -6,12 +6,13 @@
 //! | `inherited` | what tidegate was given, so that the child gets the same |
 //! | `command`, `spawn` | a program, its `PATH` lookup, clone and exec |
 //! | `refusal`, `interpreter` | why a program did not start, as a sentence with a mend |
+//! | `calm` | the program's first moment, left to it |
 //! | `living` | the processes started and not reaped; [`Child`], the handle on one |
 //! | `reaper` | the one who waits: the child, hooks, orphans |
 //! | `signal`, `signals`, `signalfd` | a signal, and the stream of those to forward |
 //! | `kill` | sending one, its refusals as types |
 //! | `terminal` | the foreground, lent and taken back |
-//! | `leftovers` | who is still there when the child is gone |
+//! | `leftovers`, `descendants` | who is still there when the child is gone |
 //! | `end` | how a process ended, and the exit code that says so |
 //! | `footprint` | the start's code, given back while idle |
 //!
@@ -25,7 +26,9 @@
 //! All of it belongs on one thread, the main one: signal masks and parent-death signals are
 //! per thread.
 
+mod calm;
 mod command;
+mod descendants;
 mod door;
 mod end;
 mod footprint;
@@ -44,6 +47,7 @@ mod terminal;
 
 #[doc(inline)]
 pub use crate::door;
+pub use calm::leave_the_first_moment_to_it;
 pub use command::{Command, Stdio, Wiring};
 #[doc(hidden)]
 pub use door::enter;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -68,6 +69,11 @@ impl Reaper {
             },
             orphans: watch::Sender::new(0),
         })
+    }
+
+    /// Readable when a child may have ended.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.sigchld.descriptor()
     }
 
     /// The one way to start a process, so that its end is known.

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -30,13 +30,18 @@ impl SignalFd {
         Ok(Self::Open(set.descriptor()?))
     }
 
+    /// To be polled before there is a runtime; none after a registration that failed.
+    pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Open(fd) => Some(fd.as_fd()),
+            Self::Registered(fd) => Some(fd.get_ref().as_fd()),
+            Self::Lost => None,
+        }
+    }
+
     /// Reads what is there, up to a batch; 0 when nothing is.
     pub fn read(&self, batch: &mut [MaybeUninit<Info>]) -> io::Result<usize> {
-        let fd = match self {
-            Self::Open(fd) => fd,
-            Self::Registered(fd) => fd.get_ref(),
-            Self::Lost => return Err(lost()),
-        };
+        let fd = self.descriptor().ok_or_else(lost)?;
         match read(fd, batch) {
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => Ok(0),
             answer => answer,
@@ -48,7 +53,7 @@ impl SignalFd {
         let fd = self.register()?;
         loop {
             let mut ready = fd.readable().await?;
-            match ready.try_io(|fd| read(fd.get_ref(), batch)) {
+            match ready.try_io(|fd| read(fd.get_ref().as_fd(), batch)) {
                 Ok(answer) => return answer,
                 Err(_would_block) => continue,
             }
@@ -75,7 +80,7 @@ fn lost() -> io::Error {
 }
 
 #[allow(unsafe_code)]
-fn read(fd: &OwnedFd, batch: &mut [MaybeUninit<Info>]) -> io::Result<usize> {
+fn read(fd: BorrowedFd<'_>, batch: &mut [MaybeUninit<Info>]) -> io::Result<usize> {
     // SAFETY: the kernel writes whole entries, and at most the bytes the batch has.
     let count = unsafe { libc::read(fd.as_raw_fd(), batch.as_mut_ptr().cast(), size_of_val(batch)) };
     match usize::try_from(count) {

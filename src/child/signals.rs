@@ -14,6 +14,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
+use std::os::fd::BorrowedFd;
 
 use super::inherited::FAULTS;
 use super::signalfd::{BATCH, SignalFd};
@@ -83,6 +84,11 @@ impl Signals {
             unread: 0..0,
             own_pid: std::process::id(),
         })
+    }
+
+    /// Readable when a signal has come.
+    pub(super) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.fd.descriptor()
     }
 
     /// The next signal that is there already; never waits, needs no runtime.

@@ -17,7 +17,7 @@ use tracing::{info, warn};
 use crate::admin;
 use crate::child::{
     Child, Command, Inherited, Reaper, Received, Role, Signal, Signals, SpawnError, Spawner, SuccessCodes,
-    Terminal, forget_the_start,
+    Terminal, forget_the_start, leave_the_first_moment_to_it,
 };
 use crate::config::Settings;
 use crate::drain::driver::drive;
@@ -114,7 +114,11 @@ struct Program {
 
 impl Program {
     fn start(command: &Command, inherited: Inherited) -> Result<Self, RunError> {
-        let reaper = Reaper::open(inherited, Role::take()).map_err(RunError::kernel("signalfd"))?;
+        let role = Role::take();
+        if let Role::Parent(why) = &role {
+            warn!(target: "child", "prctl refused the role of a subreaper ({why}): orphans of the program go to somebody else, and are neither reaped nor ended with it");
+        }
+        let reaper = Reaper::open(inherited, role).map_err(RunError::kernel("signalfd"))?;
         let mut signals = Signals::open().map_err(RunError::kernel("signalfd"))?;
         let spawner = reaper.spawner();
         let terminal = Terminal::find();
@@ -122,6 +126,7 @@ impl Program {
             Some(terminal) => spawner.spawn_on(command, terminal)?,
             None => spawner.spawn(command)?,
         };
+        leave_the_first_moment_to_it(&reaper, &signals);
         let early = pending(&mut signals).map_err(RunError::kernel("read of signals"))?;
         Ok(Self {
             child,
