@@ -1,8 +1,13 @@
 //! One YAML document: read from a file, and into a [`Config`].
 
-use std::fs::File;
-use std::io::Read as _;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use serde::de::{Deserialize as _, DeserializeSeed as _, IgnoredAny};
 
@@ -13,6 +18,13 @@ use super::schema::Config;
 
 /// The most bytes a config has. It is read whole, so there has to be a most.
 const MOST_BYTES: usize = 1 << 20;
+
+/// How long a config that comes through a pipe may take: SIGTERM is kept, but not heeded, until the program
+/// runs.
+const PIPE_PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most brackets open at once. The YAML reader's time grows with the square of them; a config has five.
+const MOST_BRACKETS: usize = 100;
 
 /// The most problems named of one document; whoever has more than these begins with these.
 const MOST_PROBLEMS: usize = 50;
@@ -27,18 +39,60 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
         why,
     };
     let system = |error: std::io::Error| unreadable(format!("cannot be read: {error}"));
-    let file = File::open(path).map_err(system)?;
-    if file.metadata().map_err(system)?.is_dir() {
+    // Not to wait for whoever opens a pipe's other end: signals are blocked already.
+    let without_waiting = libc::O_NONBLOCK | libc::O_NOCTTY;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(without_waiting)
+        .open(path)
+        .map_err(system)?;
+    let kind = file.metadata().map_err(system)?;
+    if kind.is_dir() {
         return Err(unreadable("is a directory; name the file in it".to_owned()));
     }
-    let mut bytes = Vec::new();
-    file.take(MOST_BYTES as u64 + 1)
-        .read_to_end(&mut bytes)
-        .map_err(system)?;
+    let bytes = match kind.is_file() {
+        true => read_whole(file).map_err(system)?,
+        false => read_piped(file).map_err(system)?.ok_or_else(|| {
+            unreadable(format!(
+                "is a pipe that nobody wrote to the end within {PIPE_PATIENCE:?}"
+            ))
+        })?,
+    };
     if bytes.len() > MOST_BYTES {
         return Err(unreadable("is larger than 1 MiB, which no config is".to_owned()));
     }
     String::from_utf8(bytes).map_err(|_| unreadable("is not UTF-8 text".to_owned()))
+}
+
+fn read_whole(file: File) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a pipe to its end (`--config <(envsubst < config.yaml)`); none when that is too long in coming.
+fn read_piped(mut file: File) -> io::Result<Option<Vec<u8>>> {
+    let end = Instant::now() + PIPE_PATIENCE;
+    let mut bytes = Vec::new();
+    let mut part = [0; 4096];
+    while bytes.len() <= MOST_BYTES {
+        let left = end.saturating_duration_since(Instant::now());
+        let mut pipe = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
+        if poll(
+            &mut pipe,
+            PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO),
+        )? == 0
+        {
+            return Ok(None);
+        }
+        match file.read(&mut part) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&part[..count]),
+            Err(why) if why.kind() == io::ErrorKind::WouldBlock => {}
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(Some(bytes))
 }
 
 /// Parses one layer's document; an empty one says nothing.
@@ -82,6 +136,12 @@ fn attempt(origin: &Origin, text: &str, notes: &Notes) -> Result<Config, (Config
         let refusal = Refusal("is larger than 1 MiB, which no config is".to_owned());
         return Err((refused(origin, None, None, refusal), None));
     }
+    if let Some(line) = too_deep(text) {
+        let refusal = Refusal(format!(
+            "more than {MOST_BRACKETS} brackets are open at once, which no config needs"
+        ));
+        return Err((refused(origin, Some(line), None, refusal), None));
+    }
     let document = serde_yaml::Deserializer::from_str(text);
     match ValueSeed::<Config>::new(notes.root()).deserialize(document) {
         Ok(config) => Ok(config.unwrap_or_default()),
@@ -99,6 +159,24 @@ fn attempt(origin: &Origin, text: &str, notes: &Notes) -> Result<Config, (Config
             Err((refused(origin, line, named, refusal), Some(key)))
         }
     }
+}
+
+/// The line that opens one bracket too many. Those in strings count as well: theirs are few.
+fn too_deep(text: &str) -> Option<usize> {
+    let mut open = 0_usize;
+    for (index, line) in text.lines().enumerate() {
+        for byte in line.bytes() {
+            match byte {
+                b'[' | b'{' => open += 1,
+                b']' | b'}' => open = open.saturating_sub(1),
+                _ => {}
+            }
+            if open > MOST_BRACKETS {
+                return Some(index + 1);
+            }
+        }
+    }
+    None
 }
 
 fn refused(origin: &Origin, line: Option<usize>, key: Option<String>, refusal: Refusal) -> ConfigError {

@@ -43,6 +43,7 @@ pub async fn drive(
         tell,
         heard,
         signals_in_a_row: 0,
+        repeated_in: None,
     }
     .run(early)
     .await
@@ -55,6 +56,8 @@ struct Driver {
     tell: mpsc::Sender<Heard>,
     heard: mpsc::Receiver<Heard>,
     signals_in_a_row: u32,
+    /// The phase in which a repeated trigger was last logged.
+    repeated_in: Option<Phase>,
 }
 
 impl Driver {
@@ -118,8 +121,10 @@ impl Driver {
         if !self.hands.triggers.contains(&signal) {
             return self.hands.forward(received);
         }
-        if self.machine.phase() >= Phase::Notify {
-            info!(target: "drain", signal = %signal, phase = self.machine.phase().name(), "already stopping");
+        let phase = self.machine.phase();
+        // Supervisors repeat it: once a phase is enough.
+        if phase >= Phase::Notify && self.repeated_in.replace(phase) != Some(phase) {
+            info!(target: "drain", signal = %signal, phase = phase.name(), "already stopping");
         }
         self.machine
             .handle(Instant::now(), Event::Trigger(Trigger::Signal(signal.number())));

@@ -1,4 +1,7 @@
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::ffi::OsStringExt as _;
+use std::time::Duration;
 
 use super::*;
 use crate::config::{self, unsupported};
@@ -295,6 +298,12 @@ fn a_billion_laughs_are_refused_not_written_out() {
         Given::yaml(itself).refused(),
         "TIDEGATE_CONFIG:1: inflight[0]: expected a mapping, found a list"
     );
+    // Read to its end it would take half a minute.
+    let deep = format!("drain:\n  quiet: {}", "[".repeat(100_000));
+    assert_eq!(
+        Given::yaml(&deep).refused(),
+        "TIDEGATE_CONFIG:2: more than 100 brackets are open at once, which no config needs"
+    );
     let large = format!("# {}", "x".repeat(1 << 20));
     assert_eq!(
         Given::yaml(&large).refused(),
@@ -329,6 +338,31 @@ fn files_that_cannot_be_read_are_one_line() {
     let bytes = folder.path().join("bytes");
     std::fs::write(&bytes, [0xff]).expect("a file");
     assert_eq!(told(bytes), "FILE: is not UTF-8 text");
+    let pipe = folder.path().join("pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    assert_eq!(
+        told(pipe),
+        "FILE: is a pipe that nobody wrote to the end within 5s"
+    );
+}
+
+#[test]
+fn a_config_may_come_through_a_pipe() {
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let slow = std::thread::spawn(move || {
+        writer.write_all(b"drain: {qui").expect("written");
+        std::thread::yield_now();
+        writer.write_all(b"et: 7s}").expect("written");
+    });
+    let path = format!("/proc/self/fd/{}", reader.as_raw_fd());
+    let inputs = Inputs {
+        file: Some(path.into()),
+        environment: [],
+        flags: Vec::new(),
+    };
+    let settings = config::load(inputs).expect("a config");
+    slow.join().expect("written");
+    assert_eq!(settings.rules().plan.quiet, Duration::from_secs(7));
 }
 
 #[test]
