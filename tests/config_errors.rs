@@ -145,6 +145,10 @@ fn the_layer_at_fault_is_named() {
     refused_run(inline.start(), &["TIDEGATE_CONFIG", "drain.quiet", "soon"]);
     let single = Tidegate::wrapping(child()).env("TIDEGATE_DRAIN_QUIET", "soon");
     refused_run(single.start(), &["TIDEGATE_DRAIN_QUIET", "soon"]);
+    let negative = Tidegate::wrapping(child())
+        .argument("--grace-period")
+        .argument("-5");
+    refused_run(negative.start(), &["--grace-period", "-5"]);
     let flag = Tidegate::wrapping(child()).argument("--quiet").argument("soon");
     refused_run(flag.start(), &["--quiet", "soon"]);
 }

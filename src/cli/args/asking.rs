@@ -7,7 +7,8 @@ use clap::builder::{OsStringValueParser, PathBufValueParser};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::{Invocation, UsageError, said};
+use super::mistakes::said;
+use super::{Invocation, UsageError};
 use crate::drain::order::Order;
 
 /// Where the running tidegate is reached.

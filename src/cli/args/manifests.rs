@@ -6,7 +6,8 @@ use clap::builder::{OsStringValueParser, PathBufValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
-use super::{Check, CheckOutput, Inject, Invocation, Notes, UsageError, said};
+use super::mistakes::said;
+use super::{Check, CheckOutput, Inject, Invocation, Notes, UsageError};
 
 /// The image of this version's own release.
 const IMAGE: &str = concat!("tidegate:", env!("CARGO_PKG_VERSION"));

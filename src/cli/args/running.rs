@@ -1,0 +1,175 @@
+//! The commands that act on settings: `run`, `plan`, `inflight`.
+
+use std::ffi::OsString;
+
+use clap::builder::{OsStringValueParser, PathBufValueParser};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use super::mistakes::{no_command, said};
+use super::{Asked, Inflight, Invocation, Run, Times, UsageError, asking};
+use crate::config::flags::{FLAGS, Flag, SILENT, VERBOSE};
+
+const USAGE: &str = "\
+tidegate [run] [OPTIONS] -- COMMAND [ARGS...]
+       tidegate check FILE...
+       tidegate inject -f FILE
+       tidegate plan [--config FILE] [OPTIONS]
+       tidegate inflight [--watch] [OPTIONS]
+       tidegate install DIR
+       tidegate prestop | drain | resume | reset | hurry | status [OPTIONS]";
+
+const COMMANDS_HELP: &str = "\
+Commands:
+  run               Supervise and drain COMMAND; what tidegate does without a command's name
+  check FILE...     Check config files and Kubernetes manifests: does the arithmetic hold?
+  inject -f FILE    Kubernetes manifests in, the same wrapped with tidegate out
+  inflight          Poll the in-flight sources now and say what each of them says
+  plan              Draw the timeline that these settings give
+  install DIR       Copy this binary into DIR, for an init container
+  completions SHELL Print completions for bash, zsh, fish, elvish or powershell, or the man page
+
+{with a running one}
+Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
+TIDEGATE_* variables, flags. docs/configuration.md has every one.
+
+Exit codes: the command's own; 128+n when signal n ended it; 125 when tidegate
+itself failed; 126 when the command cannot be executed; 127 when it is not found.";
+
+pub fn run(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    let mut matches = match run_definition().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return said(&error),
+    };
+    let asked = asked(&mut matches);
+    let mut command = matches.remove_many::<OsString>("command").into_iter().flatten();
+    let Some(program) = command.next() else {
+        return Err(no_command());
+    };
+    Ok(Invocation::Run(Run {
+        asked,
+        program,
+        arguments: command.collect(),
+    }))
+}
+
+pub fn plan(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    match plan_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Plan(asked(&mut matches))),
+        Err(error) => said(&error),
+    }
+}
+
+pub fn inflight(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    match inflight_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => Ok(Invocation::Inflight(Inflight {
+            times: match matches.get_flag("watch") {
+                true => Times::Repeatedly,
+                false => Times::Once,
+            },
+            asked: asked(&mut matches),
+        })),
+        Err(error) => said(&error),
+    }
+}
+
+/// The settings among what was given.
+fn asked(matches: &mut ArgMatches) -> Asked {
+    let mut flags = Vec::new();
+    for flag in FLAGS {
+        if let Some(value) = matches.remove_one::<OsString>(flag.long) {
+            flags.push((flag, value));
+        }
+    }
+    for (flag, word) in [(&VERBOSE, "verbose"), (&SILENT, "quiet")] {
+        if matches.get_flag(flag.long) {
+            flags.push((flag, OsString::from(word)));
+        }
+    }
+    Asked {
+        config: matches.remove_one("config"),
+        flags,
+    }
+}
+
+pub fn run_definition() -> Command {
+    with_settings(Command::new("tidegate"))
+        .no_binary_name(true)
+        .disable_version_flag(true)
+        .about(env!("CARGO_PKG_DESCRIPTION"))
+        .override_usage(USAGE)
+        .after_help(COMMANDS_HELP.replace("{with a running one}", asking::HELP))
+        .version(env!("CARGO_PKG_VERSION"))
+        .arg(
+            Arg::new("version")
+                .long("version")
+                .short('V')
+                .action(ArgAction::Version)
+                .help("Print version"),
+        )
+        .arg(
+            Arg::new("command")
+                .value_name("COMMAND")
+                .value_parser(OsStringValueParser::new())
+                .num_args(1..)
+                .last(true)
+                .help("The program to run and its arguments"),
+        )
+}
+
+/// The flags that a command takes which acts on settings.
+fn with_settings(definition: Command) -> Command {
+    let definition = definition.arg(
+        Arg::new("config")
+            .long("config")
+            .value_name("FILE")
+            .value_parser(PathBufValueParser::new())
+            .help("The config file, YAML [default: none]"),
+    );
+    let flags = FLAGS.iter().map(|flag| {
+        Arg::new(flag.long)
+            .long(flag.long)
+            .value_name(flag.value)
+            // So that a negative one is refused as what it is, and not as an option.
+            .allow_negative_numbers(true)
+            .value_parser(OsStringValueParser::new())
+            .help(flag.help)
+            .help_heading(flag.purpose.heading())
+    });
+    definition
+        .args(flags)
+        .arg(
+            switch(&VERBOSE)
+                .short('v')
+                .long("verbose")
+                .conflicts_with(SILENT.long),
+        )
+        .arg(switch(&SILENT).short('q'))
+}
+
+pub fn plan_definition() -> Command {
+    with_settings(Command::new("tidegate plan"))
+        .no_binary_name(true)
+        .about("Draw the timeline that these settings give; what run would refuse is refused")
+        .override_usage("tidegate plan [--config FILE] [OPTIONS]")
+}
+
+pub fn inflight_definition() -> Command {
+    with_settings(Command::new("tidegate inflight"))
+        .no_binary_name(true)
+        .about("Poll the in-flight sources now; say what each says, how long it took, and the sum")
+        .override_usage("tidegate inflight [--watch] [--config FILE] [OPTIONS]")
+        .after_help("Exit codes: 0 every source is known, 1 one is not; with --watch, as of the last poll.")
+        .arg(
+            Arg::new("watch")
+                .long("watch")
+                .action(ArgAction::SetTrue)
+                .help("Poll every drain.pollInterval until a signal ends it"),
+        )
+}
+
+fn switch(flag: &'static Flag) -> Arg {
+    Arg::new(flag.long)
+        .action(ArgAction::SetTrue)
+        .help(flag.help)
+        .help_heading(flag.purpose.heading())
+}
