@@ -4,6 +4,7 @@
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
+use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
@@ -69,6 +70,31 @@ impl Lookup {
         let found = running.await;
         self.running = None;
         found.map_err(io::Error::other)?
+    }
+}
+
+/// Why there is no connection.
+#[derive(Debug, Error)]
+pub enum DialError {
+    /// The host name has no address.
+    #[error("its host name cannot be resolved: {0}")]
+    Resolve(io::Error),
+    /// Nothing listens there.
+    #[error("connection refused: nothing listens there")]
+    Refused,
+    /// It cannot be reached otherwise.
+    #[error("it cannot be reached: {0}")]
+    Connect(io::Error),
+}
+
+impl DialError {
+    /// What connecting came to.
+    pub(crate) fn of(error: io::Error) -> Self {
+        match error.kind() {
+            // A unix socket that nobody has made yet is a port that nobody listens on yet.
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Self::Refused,
+            _ => Self::Connect(error),
+        }
     }
 }
 

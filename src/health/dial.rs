@@ -1,16 +1,14 @@
 //! Connecting to someone else: the app's health, or what a check asks.
 
 use std::fmt;
-use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::sys::socket::{setsockopt, sockopt};
-use thiserror::Error;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::host::{Host, Lookup, connect};
+use crate::host::{DialError, Host, Lookup, connect};
 
 /// A silent connection is asked by the kernel whether it still is one after so long, and so often
 /// again (tcp(7): TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT). Nobody here wakes up for it, and no
@@ -53,20 +51,6 @@ impl fmt::Display for Place {
             Self::Unix(path) => write!(f, "unix:{}", path.display()),
         }
     }
-}
-
-/// Why there is no connection.
-#[derive(Debug, Error)]
-pub(super) enum DialError {
-    /// The host name has no address.
-    #[error("its host name cannot be resolved: {0}")]
-    Resolve(io::Error),
-    /// Nothing listens there.
-    #[error("connection refused: nothing listens there")]
-    Refused,
-    /// It cannot be reached otherwise.
-    #[error("it cannot be reached: {0}")]
-    Connect(io::Error),
 }
 
 /// How far a dial came.
@@ -129,14 +113,14 @@ impl Dialler {
         let line: Box<dyn Line> = match self.place.clone() {
             Place::Unix(path) => {
                 self.stage = Stage::Connecting;
-                Box::new(UnixStream::connect(path).await.map_err(refused)?)
+                Box::new(UnixStream::connect(path).await.map_err(DialError::of)?)
             }
             Place::Tcp { host, port } => {
                 let host = Host::of(&host);
                 let lookup = self.lookup.addresses(&host, port);
                 let addresses = lookup.await.map_err(DialError::Resolve)?;
                 self.stage = Stage::Connecting;
-                let stream = connect(&addresses).await.map_err(refused)?;
+                let stream = connect(&addresses).await.map_err(DialError::of)?;
                 tune(&stream);
                 Box::new(stream)
             }
@@ -158,14 +142,6 @@ fn tune(stream: &TcpStream) {
         &(KEEPALIVE_INTERVAL.as_secs() as u32),
     );
     let _ = setsockopt(stream, sockopt::TcpKeepCount, &KEEPALIVE_PROBES);
-}
-
-fn refused(error: io::Error) -> DialError {
-    match error.kind() {
-        // A unix socket that nobody has made yet is a port that nobody listens on yet.
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => DialError::Refused,
-        _ => DialError::Connect(error),
-    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 
 use super::endpoint::Endpoint;
 use super::fault::{Fault, Stage};
-use crate::host::{Lookup, connect};
+use crate::host::{DialError, Lookup, connect};
 use crate::paced::Paced;
 
 /// The most of a body that is read in one poll, in bytes. Large meshes expose some ten.
@@ -179,11 +179,11 @@ impl Client {
             None => {
                 *stage = Stage::Resolving;
                 let lookup = self.lookup.addresses(self.endpoint.host(), self.endpoint.port());
-                lookup.await.map_err(Fault::Resolve)?
+                lookup.await.map_err(DialError::Resolve)?
             }
         };
         *stage = Stage::Connecting;
-        let stream = connect(&addresses).await.map_err(Fault::connect)?;
+        let stream = connect(&addresses).await.map_err(DialError::of)?;
         // A request is one small write; waiting to fill a segment would only delay it.
         let _ = stream.set_nodelay(true);
         let (sender, connection) = http1::Builder::new()

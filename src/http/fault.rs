@@ -7,19 +7,15 @@ use std::time::Duration;
 use hyper::StatusCode;
 use thiserror::Error;
 
+use crate::host::DialError;
+
 /// A poll without an answer, as a sentence for the log. None holds anything the other side sent
 /// but its status code.
 #[derive(Debug, Error)]
 pub enum Fault {
-    /// The host name has no address.
-    #[error("its host name cannot be resolved: {0}")]
-    Resolve(io::Error),
-    /// Nothing listens there.
-    #[error("connection refused: nothing listens there")]
-    Refused,
-    /// It could not be reached otherwise.
-    #[error("it cannot be reached: {0}")]
-    Connect(io::Error),
+    /// There was no connection.
+    #[error(transparent)]
+    Dial(#[from] DialError),
     /// It took too long.
     #[error("no answer within {timeout:?}, {stage}")]
     TimedOut {
@@ -82,14 +78,6 @@ fn hint(status: StatusCode) -> &'static str {
 }
 
 impl Fault {
-    pub(super) fn connect(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::ConnectionRefused {
-            Self::Refused
-        } else {
-            Self::Connect(error)
-        }
-    }
-
     pub(super) fn exchange(error: &hyper::Error, max_header: usize) -> Self {
         if error.is_parse_too_large() {
             return Self::HeadersTooLarge(max_header / 1024);

@@ -7,8 +7,9 @@ use thiserror::Error;
 
 use crate::child::{ChildEnd, SpawnError};
 use crate::drain::budget::Seconds;
-use crate::health::dial::{DialError, Stage};
+use crate::health::dial::Stage;
 use crate::health::follow::words;
+use crate::host::DialError;
 
 /// A probe that failed.
 #[derive(Debug, Error)]
