@@ -29,7 +29,7 @@ mod proc;
 mod socket;
 
 use census::{Census, Found};
-use netlink::NoTable;
+use netlink::{NoTable, Question};
 pub use peers::{Peers, PeersError};
 
 /// A `tcp` source, validated.
@@ -127,7 +127,11 @@ impl Tcp {
         self.own.extend(own::connections(&self.config.ports));
         if self.way == Way::Netlink {
             let mut census = Census::new(&self.config, &self.own);
-            match netlink::sockets(|socket| census.count(socket)).await {
+            let question = Question {
+                ports: &self.config.ports,
+                mode: self.config.mode,
+            };
+            match netlink::sockets(question, |socket| census.count(socket)).await {
                 Ok(()) => {
                     let found = census.finish(&self.seen);
                     return self.take(found);

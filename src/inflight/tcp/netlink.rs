@@ -2,6 +2,8 @@
 //!
 //! By hand, because it is two fixed layouts, `inet_diag_req_v2` out and `inet_diag_msg` with one
 //! attribute in, read where they lie; the crates for it copy each socket into lists of attributes.
+//! The kernel leaves out the ports that are not asked for: a pod's other connections cost next to
+//! nothing.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,6 +13,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType};
 
+use super::Mode;
 use super::socket::{Socket, State};
 
 const HEADER: usize = 16;
@@ -23,6 +26,13 @@ const DUMP: u16 = 0x301;
 const NLM_F_DUMP_INTR: u16 = 0x10;
 /// The attribute with `struct tcp_info`.
 const INET_DIAG_INFO: u16 = 2;
+/// The attribute of a request with a filter.
+const INET_DIAG_REQ_BYTECODE: u16 = 1;
+/// `inet_diag_req_v2` with its `nlmsghdr`, in bytes.
+const REQUEST: usize = 72;
+/// The most ports that the kernel is given to filter by: its jumps have 16 bits. With more, it
+/// tells all of its sockets.
+const MAX_FILTERED: usize = 1000;
 /// The kernel fills up to 32 KiB at a time, when offered that much.
 const BUFFER: usize = 64 * 1024;
 
@@ -35,9 +45,19 @@ pub enum NoTable {
     Failed(io::Error),
 }
 
-/// Hands every TCP socket of our network namespace in one of the [wanted](State::WANTED) states to
-/// `sink`. Between pieces of the table others have their turn.
-pub async fn sockets(mut sink: impl FnMut(Socket)) -> Result<(), NoTable> {
+/// What the kernel is asked to tell.
+#[derive(Clone, Copy)]
+pub struct Question<'p> {
+    /// Our own ports; none means any.
+    pub ports: &'p [u16],
+    /// Whether it is also when data last moved, for which the kernel locks each socket.
+    pub mode: Mode,
+}
+
+/// Hands the TCP sockets of our network namespace in one of the [wanted](State::WANTED) states to
+/// `sink`, those of other ports perhaps among them. Between pieces of the table others have their
+/// turn.
+pub async fn sockets(question: Question<'_>, mut sink: impl FnMut(Socket)) -> Result<(), NoTable> {
     let netlink = socket::socket(
         AddressFamily::Netlink,
         SockType::Raw,
@@ -48,7 +68,11 @@ pub async fn sockets(mut sink: impl FnMut(Socket)) -> Result<(), NoTable> {
     let mut buffer = vec![0; BUFFER];
     // Sockets of `[::]` carry IPv4 as well, and are told as IPv6.
     for family in [libc::AF_INET, libc::AF_INET6] {
-        let sent = socket::send(netlink.as_raw_fd(), &request(family as u8), MsgFlags::empty());
+        let sent = socket::send(
+            netlink.as_raw_fd(),
+            &request(family as u8, question),
+            MsgFlags::empty(),
+        );
         sent.map_err(NoTable::Refused)?;
         while let More::Yes = piece(&netlink, &mut buffer, &mut sink)? {
             tokio::task::yield_now().await;
@@ -57,17 +81,56 @@ pub async fn sockets(mut sink: impl FnMut(Socket)) -> Result<(), NoTable> {
     Ok(())
 }
 
-/// `nlmsghdr` and `inet_diag_req_v2`: all sockets of a family, with their `tcp_info`.
-fn request(family: u8) -> [u8; 72] {
-    let mut request = [0; 72];
-    request[0..4].copy_from_slice(&72u32.to_ne_bytes());
+/// `nlmsghdr`, `inet_diag_req_v2` and the filter: the sockets of a family.
+fn request(family: u8, Question { ports, mode }: Question<'_>) -> Vec<u8> {
+    let mut request = vec![0; REQUEST];
     request[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
     request[6..8].copy_from_slice(&DUMP.to_ne_bytes());
     request[16] = family;
     request[17] = libc::IPPROTO_TCP as u8;
-    request[18] = 1 << (INET_DIAG_INFO - 1);
+    request[18] = match mode {
+        Mode::Busy => 1 << (INET_DIAG_INFO - 1),
+        Mode::Established => 0,
+    };
     request[20..24].copy_from_slice(&State::WANTED.to_ne_bytes());
+    if (1..=MAX_FILTERED).contains(&ports.len()) {
+        let filter = any_of(ports);
+        request.extend(((4 + filter.len()) as u16).to_ne_bytes());
+        request.extend(INET_DIAG_REQ_BYTECODE.to_ne_bytes());
+        request.extend(filter);
+    }
+    let length = request.len() as u32;
+    request[0..4].copy_from_slice(&length.to_ne_bytes());
     request
+}
+
+/// Lets the sockets of these ports through: `inet_diag_bc_op`s, each with the way to go on if it
+/// holds and if not, in bytes. Who comes to the end exactly is let through, who jumps beyond it is
+/// not (`inet_diag_bc_run`). A comparison's number is in an operation of its own behind it.
+///
+/// Two comparisons rather than `INET_DIAG_BC_S_EQ`, which older kernels do not have (before 4.20).
+fn any_of(ports: &[u16]) -> Vec<u8> {
+    const JUMP: u8 = 1;
+    const AT_LEAST: u8 = 2;
+    const AT_MOST: u8 = 3;
+    /// Two comparisons of two, and a jump.
+    const BLOCK: u16 = 20;
+    let mut code = Vec::with_capacity(ports.len() * usize::from(BLOCK));
+    let mut add = |operation: u8, yes: u8, no: u16| {
+        code.extend([operation, yes]);
+        code.extend(no.to_ne_bytes());
+    };
+    for (at, &port) in ports.iter().enumerate() {
+        let left = (ports.len() - at) as u16;
+        let other = if left == 1 { BLOCK + 4 } else { BLOCK };
+        add(AT_LEAST, 8, other);
+        add(0, 0, port);
+        add(AT_MOST, 8, other - 8);
+        add(0, 0, port);
+        // To the end. The kernel's check of the code walks by `yes`.
+        add(JUMP, 4, left * BLOCK - 16);
+    }
+    code
 }
 
 enum More {

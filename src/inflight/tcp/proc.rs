@@ -1,5 +1,6 @@
 //! The kernel's socket table as text, proc_pid_net(5): what is left where netlink is refused. It
-//! has the queues and nothing about when data last moved.
+//! has the queues and nothing about when data last moved. Read in pieces, it tells a socket twice now
+//! and then, as others come and go meanwhile: the count is too high for a poll.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
