@@ -178,25 +178,48 @@ async fn a_stalled_reader_gets_the_latest_after_a_thousand_flips() {
 }
 
 #[tokio::test]
-async fn a_thousand_watches_do_not_slow_a_set() {
+async fn a_drain_costs_its_caller_nothing_and_ten_thousand_watches_a_moment() {
+    const MOMENT: Duration = Duration::from_secs(1);
     let room = serving();
-    let mut watches = Vec::new();
-    for _ in 0..10 {
-        let mut client = room.client().await;
+    let mut peers = Vec::new();
+    for _ in 0..100 {
+        let mut raw = Raw::open(room.tcp().await, &[]).await;
+        for call in 0..100 {
+            raw.call(2 * call + 1, WATCH, "a", "x").await;
+        }
         for _ in 0..100 {
-            watches.push(client.watch(ask("a")).await.unwrap().into_inner());
+            assert_eq!(raw.status().await, ServingStatus::Serving);
+        }
+        peers.push(raw);
+    }
+    assert_eq!(room.board.audience(Instant::now()).watchers, 10_000);
+    let (mut cost, mut last) = (Duration::MAX, Duration::MAX);
+    // The machine may be busy with something else, once or twice.
+    for _ in 0..10 {
+        let start = Instant::now();
+        room.board.drain();
+        cost = cost.min(start.elapsed());
+        for raw in &mut peers {
+            for _ in 0..100 {
+                assert_eq!(raw.status().await, ServingStatus::NotServing);
+            }
+        }
+        last = last.min(start.elapsed());
+        until(|| room.board.audience(Instant::now()).all_told()).await;
+        if cost < Duration::from_micros(500) && last < MOMENT {
+            break;
+        }
+        room.board.undrain();
+        for raw in &mut peers {
+            for _ in 0..100 {
+                assert_eq!(raw.status().await, ServingStatus::Serving);
+            }
         }
     }
-    let start = Instant::now();
-    room.board.drain();
-    let took = start.elapsed();
-    assert!(took < Duration::from_millis(20), "{took:?}");
-    for watch in &mut watches {
-        while next(watch).await != ServingStatus::NotServing {}
-    }
-    until(|| room.board.audience(Instant::now()).all_told()).await;
-    assert_eq!(room.board.audience(Instant::now()).watchers, 1000);
-    drop(watches);
+    println!("10 000 watches on 100 connections: {cost:?} for the caller, the last told after {last:?}");
+    assert!(cost < Duration::from_micros(500), "{cost:?}");
+    assert!(last < MOMENT, "{last:?}");
+    drop(peers);
     until(|| room.board.audience(Instant::now()).watchers == 0).await;
 }
 

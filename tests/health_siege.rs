@@ -4,9 +4,11 @@ mod health_room;
 
 use std::time::{Duration, Instant};
 
-use health_room::{PREFACE, ask, serving, until, within};
+use health_room::{DATA, HEADERS, PREFACE, Raw, SETTINGS, ask, serving, until, within};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
 
 #[tokio::test]
 async fn an_oversized_header_is_refused_without_harm() {
@@ -84,7 +86,7 @@ async fn a_probe_finds_a_place_among_a_crowd_that_says_nothing() {
     let mut watch = room.client().await.watch(ask("a")).await.unwrap().into_inner();
     within(watch.message()).await.unwrap();
     let mut crowd = Vec::new();
-    for _ in 0..1200 {
+    for _ in 0..5000 {
         match TcpStream::connect(room.address).await {
             Ok(stream) => crowd.push(stream),
             // This test's own descriptors are spent.
@@ -104,25 +106,60 @@ async fn a_probe_finds_a_place_among_a_crowd_that_says_nothing() {
 #[tokio::test]
 async fn watches_are_bounded_and_checks_go_on() {
     let room = serving();
-    let mut watches = Vec::new();
+    let mut watching = Vec::new();
     let mut refused = 0;
-    for _ in 0..11 {
-        let mut client = room.client().await;
-        for _ in 0..95 {
-            match client.watch(ask("a")).await {
-                Ok(watch) => watches.push(watch),
-                Err(status) => {
-                    assert_eq!(status.code(), tonic::Code::ResourceExhausted);
-                    refused += 1;
-                }
-            }
+    // Ten thousand and so many, and a hundred more.
+    for connection in 0..12_u32 {
+        let mut raw = Raw::open(room.tcp().await, &[]).await;
+        let calls = if connection < 11 { 900 } else { 440 };
+        for call in 0..calls {
+            raw.call(2 * call + 1, WATCH, "a", "x").await;
         }
+        for _ in 0..calls {
+            let headers = raw.next_of(HEADERS).await;
+            // END_STREAM: an answer without a message.
+            refused += usize::from(headers.flags & 1 == 1);
+        }
+        watching.push(raw);
     }
-    assert_eq!((watches.len(), refused), (1024, 21));
+    assert_eq!(room.board.audience(Instant::now()).watchers, 10_240);
+    assert_eq!(refused, 100);
     room.client().await.check(ask("a")).await.unwrap();
-    drop(watches);
+    let status = room.client().await.watch(ask("a")).await.unwrap_err();
+    assert_eq!(status.code(), tonic::Code::ResourceExhausted);
+    drop(watching);
     until(|| room.board.audience(Instant::now()).watchers == 0).await;
     room.client().await.watch(ask("a")).await.unwrap();
+}
+
+#[tokio::test]
+async fn ten_thousand_calls_at_once_on_one_connection_are_a_thousand() {
+    let room = serving();
+    let mut raw = Raw::open(room.tcp().await, &[]).await;
+    let settings = raw.next_of(SETTINGS).await;
+    // SETTINGS_MAX_CONCURRENT_STREAMS (RFC 9113, section 6.5.2).
+    assert!(
+        settings.payload.chunks(6).any(|one| one == [0, 3, 0, 0, 3, 232]),
+        "{settings:?}"
+    );
+    raw.call(1, WATCH, "a", "x").await;
+    raw.next_of(DATA).await;
+    let (mut from, mut to) = tokio::io::split(raw.stream);
+    // It may hang up on such a peer, and it may refuse; what it may not do is serve them all.
+    let reading = tokio::spawn(async move {
+        let mut answers = Vec::new();
+        let _ = from.read_to_end(&mut answers).await;
+    });
+    let mut sending = Raw { stream: &mut to };
+    for call in 1..10_000_u32 {
+        if sending.try_call(2 * call + 1, WATCH, "a", "x").await.is_err() {
+            break;
+        }
+    }
+    let watchers = room.board.audience(Instant::now()).watchers;
+    assert!(watchers <= 1000, "{watchers}");
+    assert_eq!(room.get("/readyz").await.0, 200);
+    reading.abort();
 }
 
 /// Takes the ten seconds it is about.

@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::wire::health_check_response::ServingStatus;
@@ -24,8 +25,8 @@ pub const PROBER_MEMORY: Duration = Duration::from_secs(30);
 /// Peers remembered at most; more of them make [`Audience::uncounted`] true.
 const MAX_PROBERS: usize = 1024;
 
-/// Watches open at most. Fewer than the connections allowed, so that a probe always finds a seat.
-const MAX_WATCHES: usize = 1024;
+/// Watches open at most: ten thousand, and some to be told apart from them.
+const MAX_WATCHES: usize = 10_240;
 
 /// Names given in [`Audience::untold`] at most.
 const MAX_NAMED: usize = 8;
@@ -85,7 +86,7 @@ impl Audience {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Topic {
     /// A name on the board, by its text.
-    Name(String),
+    Name(Arc<str>),
     /// A name nobody has. Its text is the peer's and is not kept.
     NoSuchName,
     /// The liveness name, which a drain does not touch.
@@ -129,6 +130,9 @@ struct Drain(u64);
 pub(super) struct Evidence {
     watchers: BTreeMap<u64, Watcher>,
     next_watcher: u64,
+    /// Of the watchers, those that count, liveness being no part of it; and those of them told.
+    listening: usize,
+    told: usize,
     probers: HashMap<Peer, Probe>,
     overflowed_at: Option<Instant>,
     drain: Drain,
@@ -156,6 +160,7 @@ impl Evidence {
         }
         let seat = self.next_watcher;
         self.next_watcher += 1;
+        self.listening += usize::from(topic != Topic::Liveness);
         self.watchers.insert(
             seat,
             Watcher {
@@ -170,7 +175,12 @@ impl Evidence {
 
     /// The Watch in `seat` is over.
     pub(super) fn leave(&mut self, seat: u64) {
-        self.watchers.remove(&seat);
+        if let Some(watcher) = self.watchers.remove(&seat)
+            && watcher.listens()
+        {
+            self.listening -= 1;
+            self.told -= usize::from(watcher.is_told());
+        }
     }
 
     /// `status` is on its way to the Watch in `seat`.
@@ -184,7 +194,12 @@ impl Evidence {
     pub(super) fn delivered(&mut self, seat: u64) -> Change {
         match self.watchers.get_mut(&seat) {
             Some(watcher) if watcher.delivered != watcher.offered => {
+                let was_told = watcher.is_told();
                 watcher.delivered = watcher.offered;
+                if watcher.listens() {
+                    self.told -= usize::from(was_told);
+                    self.told += usize::from(watcher.is_told());
+                }
                 Change::New
             }
             _ => Change::Nothing,
@@ -218,12 +233,10 @@ impl Evidence {
 
     /// The audience as it is at `now`.
     pub(super) fn audience(&self, now: Instant) -> Audience {
-        let listening = || {
-            self.watchers
-                .values()
-                .filter(|watcher| watcher.topic != Topic::Liveness)
-        };
-        let untold_watchers = || listening().filter(|watcher| !watcher.is_told());
+        // Nobody is looked for where nobody can be: this is asked at every step of ten thousand.
+        let untold_watchers = (self.watchers.values())
+            .filter(|watcher| watcher.listens() && !watcher.is_told())
+            .take(self.listening - self.told);
         let probers = || {
             self.probers
                 .iter()
@@ -231,14 +244,13 @@ impl Evidence {
         };
         let untold_probers = || probers().filter(|(_, probe)| probe.told_in != Some(self.drain));
 
-        let watchers = listening().count();
         let probed = probers().count();
         Audience {
-            watchers,
-            watchers_told: watchers - untold_watchers().count(),
+            watchers: self.listening,
+            watchers_told: self.told,
             probers: probed,
             probers_told: probed - untold_probers().count(),
-            untold: untold_watchers()
+            untold: untold_watchers
                 .map(|watcher| format!("the watch of {} by {}", watcher.topic, watcher.peer))
                 .chain(untold_probers().map(|(peer, _)| format!("the probes from {peer}")))
                 .take(MAX_NAMED)
@@ -258,6 +270,10 @@ impl Evidence {
 }
 
 impl Watcher {
+    fn listens(&self) -> bool {
+        self.topic != Topic::Liveness
+    }
+
     fn is_told(&self) -> bool {
         self.delivered == Some(ServingStatus::NotServing)
     }

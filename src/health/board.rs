@@ -14,16 +14,17 @@
 //! is, else SERVING. [`LIVENESS`] stands apart: SERVING while supervisor and child
 //! live, so that a liveness probe does not kill a draining pod.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use super::audience::{Audience, Change, Evidence, Peer, TooManyWatches, Topic};
+use super::readers::{News, Readers};
 use super::ruling::Ruling;
 use super::verdicts::{Drained, Verdicts};
-use super::watching::{Seat, Watching};
+use super::watching::Watching;
 use super::wire::health_check_response::ServingStatus;
 
 pub use super::verdicts::{LIVENESS, NoSuchName, OVERALL, Readiness, Recovery, Status};
@@ -37,22 +38,18 @@ pub struct Board {
 #[derive(Debug)]
 struct Shared {
     books: Mutex<Books>,
-    shown: Shown,
+    /// A line of the board is other than before: the crier's turn.
+    news: Notify,
     evidence_changed: Notify,
 }
 
 #[derive(Debug)]
 struct Books {
+    /// Every name that can be asked for. Nothing is ever added.
+    names: Vec<String>,
     verdicts: Verdicts,
+    readers: Readers,
     evidence: Evidence,
-}
-
-/// A channel for each name that can be asked for. Nothing is ever added, so no lock is needed.
-#[derive(Debug)]
-struct Shown {
-    names: BTreeMap<String, watch::Sender<ServingStatus>>,
-    /// What watchers of names that are not here see.
-    no_such_name: watch::Sender<ServingStatus>,
 }
 
 impl From<Status> for ServingStatus {
@@ -71,14 +68,18 @@ impl Board {
     /// it has only that one.
     pub fn new<S: Into<String>>(services: impl IntoIterator<Item = S>, recovery: Recovery) -> Self {
         let verdicts = Verdicts::new(services.into_iter().map(Into::into), recovery);
-        let shown = Shown::new(&verdicts);
-        let books = Books {
+        let mut names: Vec<_> = verdicts.names().map(str::to_owned).collect();
+        names.sort();
+        let mut books = Books {
+            readers: Readers::new(names.iter().map(String::as_str)),
+            names,
             verdicts,
             evidence: Evidence::default(),
         };
+        books.show_all();
         let shared = Shared {
             books: Mutex::new(books),
-            shown,
+            news: Notify::new(),
             evidence_changed: Notify::new(),
         };
         Self {
@@ -86,16 +87,20 @@ impl Board {
         }
     }
 
-    /// Says `status` of `name`. Costs microseconds however many watch: each watcher is woken, and reads
-    /// the latest when its turn comes.
+    /// Says `status` of `name`. Costs microseconds however many watch: the crier wakes them in their turn,
+    /// and they read the latest.
     ///
     /// # Errors
     /// [`NoSuchName`] if the name was not given to [`Board::new`]; [`LIVENESS`] cannot be set.
     pub fn set(&self, name: &str, status: Status) -> Result<(), NoSuchName> {
         let mut books = self.books();
         books.verdicts.set(name, status)?;
-        self.shared.shown.show(name, &books.verdicts);
-        self.shared.shown.show(OVERALL, &books.verdicts);
+        let news = [books.show(name), books.show(OVERALL)];
+        self.announce(if news.contains(&News::Some) {
+            News::Some
+        } else {
+            News::None
+        });
         Ok(())
     }
 
@@ -103,14 +108,14 @@ impl Board {
     pub fn set_every(&self, status: Status) {
         let mut books = self.books();
         books.verdicts.set_every(status);
-        self.shared.shown.show_all(&books.verdicts);
+        self.announce(books.show_all());
     }
 
     /// Says what the judges make of every name, and why.
     pub(super) fn rule(&self, ruling: Ruling) {
         let mut books = self.books();
         books.verdicts.rule(ruling);
-        self.shared.shown.show_all(&books.verdicts);
+        self.announce(books.show_all());
     }
 
     /// The names that are judged: those given to [`Board::new`], or [`OVERALL`] without any.
@@ -124,7 +129,7 @@ impl Board {
         let mut books = self.books();
         if books.verdicts.drain() == Drained::Now {
             books.evidence.drain_begins();
-            self.shared.shown.show_all(&books.verdicts);
+            self.announce(books.show_all());
         }
     }
 
@@ -132,7 +137,7 @@ impl Board {
     pub fn undrain(&self) {
         let mut books = self.books();
         books.verdicts.undrain();
-        self.shared.shown.show_all(&books.verdicts);
+        self.announce(books.show_all());
     }
 
     /// Takes every latched name to UNKNOWN and returns them. Whoever judges those names must say its
@@ -140,7 +145,7 @@ impl Board {
     pub fn reset(&self) -> Vec<String> {
         let mut books = self.books();
         let taken = books.verdicts.reset();
-        self.shared.shown.show_all(&books.verdicts);
+        self.announce(books.show_all());
         taken
     }
 
@@ -148,19 +153,28 @@ impl Board {
     pub fn child_ended(&self) {
         let mut books = self.books();
         books.verdicts.child_ended();
-        self.shared.shown.show_all(&books.verdicts);
+        self.announce(books.show_all());
     }
 
     /// What `name` shows now, or nothing if it is not on the board. Not counted as a probe.
     pub fn status(&self, name: &str) -> Option<Status> {
-        self.books().verdicts.status(name)
+        let books = self.books();
+        books.readers.line(name)?;
+        books.verdicts.status(name)
+    }
+
+    /// What `name` shows on the wire, or nothing if it is not on the board.
+    pub(super) fn shows(&self, name: &str) -> Option<ServingStatus> {
+        let books = self.books();
+        books.readers.line(name).map(|line| books.readers.shown(line))
     }
 
     /// Every name with what it shows now, in order of name. Not counted as a probe.
     pub fn statuses(&self) -> Vec<(String, Status)> {
         let books = self.books();
-        let names = self.shared.shown.names.keys();
-        names
+        books
+            .names
+            .iter()
             .map(|name| (name.clone(), books.verdicts.status(name).unwrap_or_default()))
             .collect()
     }
@@ -194,21 +208,37 @@ impl Board {
 
     /// Opens a Watch of `name` for `peer`.
     pub(super) fn watch(&self, name: &str, peer: Peer) -> Result<Watching, TooManyWatches> {
-        let (topic, channel) = match self.shared.shown.names.get(name) {
-            Some(channel) if name == LIVENESS => (Topic::Liveness, channel),
-            Some(channel) => (Topic::Name(name.to_owned()), channel),
-            None => (Topic::NoSuchName, &self.shared.shown.no_such_name),
+        let mut books = self.books();
+        let (topic, line) = match books.readers.line(name) {
+            Some(line) if name == LIVENESS => (Topic::Liveness, line),
+            Some(line) => (Topic::Name(name.into()), line),
+            None => (Topic::NoSuchName, books.readers.no_such_name()),
         };
-        let seat = self.books().evidence.sit(peer, topic)?;
+        let seat = books.evidence.sit(peer, topic)?;
+        books.readers.sit(seat, line);
+        drop(books);
         self.notify(Change::New);
-        Ok(Watching::new(
-            channel.subscribe(),
-            Arc::new(Seat::new(self.clone(), seat)),
-        ))
+        Ok(Watching::new(self.clone(), seat))
     }
 
-    pub(super) fn offered(&self, seat: u64, status: ServingStatus) {
-        self.books().evidence.offered(seat, status);
+    /// The next status for the Watch in `seat`.
+    pub(super) fn read(&self, seat: u64, cx: &Context<'_>) -> Poll<ServingStatus> {
+        let mut books = self.books();
+        let read = books.readers.read(seat, cx);
+        if let Poll::Ready(status) = read {
+            books.evidence.offered(seat, status);
+        }
+        read
+    }
+
+    /// Waits until a line is other than when this last returned. For one waiter, the crier.
+    pub(super) async fn news(&self) {
+        self.shared.news.notified().await;
+    }
+
+    /// Readers to wake after `seat`, a handful; see [`Readers::rouse`].
+    pub(super) fn rouse(&self, seat: Option<u64>, wakers: &mut Vec<Waker>) -> Option<u64> {
+        self.books().readers.rouse(seat, wakers)
     }
 
     pub(super) fn delivered(&self, seat: u64) {
@@ -217,8 +247,17 @@ impl Board {
     }
 
     pub(super) fn leave(&self, seat: u64) {
-        self.books().evidence.leave(seat);
+        let mut books = self.books();
+        books.evidence.leave(seat);
+        books.readers.leave(seat);
+        drop(books);
         self.notify(Change::New);
+    }
+
+    fn announce(&self, news: News) {
+        if news == News::Some {
+            self.shared.news.notify_one();
+        }
     }
 
     fn notify(&self, change: Change) {
@@ -234,40 +273,27 @@ impl Board {
     }
 }
 
-impl Shown {
-    fn new(verdicts: &Verdicts) -> Self {
-        let names = verdicts
-            .names()
-            .map(|name| (name.to_owned(), watch::Sender::default()))
-            .collect();
-        let shown = Self {
-            names,
-            no_such_name: watch::Sender::default(),
-        };
-        shown.show_all(verdicts);
-        shown
-    }
-
-    fn show(&self, name: &str, verdicts: &Verdicts) {
-        if let (Some(channel), Some(status)) = (self.names.get(name), verdicts.status(name)) {
-            replace(channel, status.into());
+impl Books {
+    fn show(&mut self, name: &str) -> News {
+        match (self.readers.line(name), self.verdicts.status(name)) {
+            (Some(line), Some(status)) => self.readers.show(line, status.into()),
+            _ => News::None,
         }
     }
 
-    fn show_all(&self, verdicts: &Verdicts) {
-        for name in self.names.keys() {
-            self.show(name, verdicts);
-        }
-        let held_back = verdicts.are_held_back();
-        let unknown = if held_back {
+    fn show_all(&mut self) -> News {
+        let unknown = if self.verdicts.are_held_back() {
             ServingStatus::NotServing
         } else {
             ServingStatus::ServiceUnknown
         };
-        replace(&self.no_such_name, unknown);
+        let mut news = self.readers.show(self.readers.no_such_name(), unknown);
+        for name in std::mem::take(&mut self.names) {
+            if self.show(&name) == News::Some {
+                news = News::Some;
+            }
+            self.names.push(name);
+        }
+        news
     }
-}
-
-fn replace(channel: &watch::Sender<ServingStatus>, status: ServingStatus) {
-    channel.send_if_modified(|shown| std::mem::replace(shown, status) != status);
 }

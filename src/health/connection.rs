@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+use hyper::body::Incoming;
 use hyper::service::service_fn;
+use hyper::{Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::sync::watch;
@@ -23,7 +25,7 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
 
 /// Calls a peer may have open on one connection.
-const MAX_STREAMS: u32 = 100;
+const MAX_STREAMS: u32 = 1000;
 
 /// Bytes of headers a request may have; more are answered 431.
 const MAX_HEADERS: u32 = 16 * 1024;
@@ -87,7 +89,7 @@ pub(super) async fn serve(
     // Only there do clients put a path where a host belongs.
     let mender = (peer == Peer::Unix).then(Mender::new);
     let io = TokioIo::new(Paced::new(Felt::new(socket, Arc::clone(&pulse), mender)));
-    let service = service_fn(|request| {
+    let service = service_fn(|request: Request<Incoming>| {
         let protocols = Arc::clone(&protocols);
         let caller = Caller {
             peer,
@@ -95,8 +97,11 @@ pub(super) async fn serve(
             now: Instant::now(),
         };
         async move {
-            // Requests that came in one read are answered one a turn as well.
-            tokio::task::yield_now().await;
+            // Of HTTP/1, requests that came in one read are answered one a turn as well. Of HTTP/2, each has
+            // a task of its own.
+            if request.version() != Version::HTTP_2 {
+                tokio::task::yield_now().await;
+            }
             protocols.routes.answer(request, caller).await
         }
     });

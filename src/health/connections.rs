@@ -5,7 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::task::AbortHandle;
 
-use super::pulse::Pulse;
+use super::pulse::{Pulse, Worth};
+
+/// Of the connections, one in so many goes at once when there is no more room.
+const SHARE: usize = 128;
 
 /// The connections open now.
 #[derive(Debug)]
@@ -69,19 +72,30 @@ impl Connections {
         }
     }
 
+    /// Closes the connection worth least, and with it a few that are as idle: a flood would otherwise
+    /// have all of them looked through again for every newcomer.
     pub(super) fn close_least(&self) {
         let mut open = self.open();
-        let least = open
+        let mut worths: Vec<_> = open
             .entries
             .iter()
-            .min_by_key(|(_, entry)| entry.pulse.worth())
-            .map(|(number, _)| *number);
-        let entry = least.and_then(|number| open.entries.remove(&number));
+            .map(|(number, entry)| (entry.pulse.worth(), *number))
+            .collect();
+        let few = (worths.len() / SHARE).max(1);
+        if worths.len() > few {
+            worths.select_nth_unstable(few);
+        }
+        worths.truncate(few);
+        worths.sort_unstable();
+        let leaving: Vec<_> = worths
+            .iter()
+            .enumerate()
+            .filter(|(place, (worth, _))| *place == 0 || matches!(worth, Worth::Idle(_)))
+            .filter_map(|(_, (_, number))| open.entries.remove(number))
+            .collect();
         // A task that ends takes the same lock.
         drop(open);
-        if let Some(entry) = entry {
-            entry.close();
-        }
+        leaving.into_iter().for_each(Entry::close);
     }
 
     pub(super) fn close_all(&self) {

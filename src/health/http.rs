@@ -6,32 +6,30 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use http_body_util::Full;
 use hyper::body::{Body, Bytes};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use tonic::Code;
-use tonic::codegen::Service as _;
-use tonic::codegen::StdError;
 
 use super::audience::Peer;
 use super::board::{Board, OVERALL, Readiness, Status};
-use super::outgoing::Outgoing;
+use super::grpc::{self, Failure};
+use super::outgoing::{Content, Outgoing};
 use super::pulse::Pulse;
 use super::server::Metrics;
-use super::service::{self, Service};
-use super::watching::Seat;
+use super::service;
+use super::wire::HealthListRequest;
 use super::wire::health_check_response::ServingStatus;
-use super::wire::health_server::HealthServer;
 
 /// The method an AWS Application Load Balancer calls unless told otherwise. Its default success code is 12
 /// (UNIMPLEMENTED), what a server that knows nothing of it would say.
 const ALB_METHOD: &str = "/AWS.ALB/healthcheck";
 
-/// How long a gRPC request may take to arrive whole.
-const REQUEST_TIME: Duration = Duration::from_secs(10);
+const CHECK: &str = "/grpc.health.v1.Health/Check";
+const WATCH: &str = "/grpc.health.v1.Health/Watch";
+const LIST: &str = "/grpc.health.v1.Health/List";
 
 /// Who asks, on which connection, and when. Travels with the request.
 #[derive(Clone, Debug)]
@@ -44,70 +42,73 @@ pub(super) struct Caller {
 /// What all connections answer with.
 pub(super) struct Routes {
     board: Board,
-    grpc: HealthServer<Service>,
     metrics: Metrics,
 }
 
 impl Routes {
     pub(super) fn new(board: Board, metrics: Metrics) -> Self {
-        let grpc = service::server(board.clone());
-        Self { board, grpc, metrics }
+        Self { board, metrics }
     }
 
     /// Answers one request. Never fails.
-    pub(super) async fn answer<B>(
+    pub(super) async fn answer<B: Body>(
         &self,
-        mut request: Request<B>,
+        request: Request<B>,
         caller: Caller,
-    ) -> Result<Response<Outgoing>, Infallible>
-    where
-        B: Body + Send + 'static,
-        B::Error: Into<StdError> + Send + 'static,
-    {
+    ) -> Result<Response<Outgoing>, Infallible> {
         let call = caller.pulse.call();
-        let mut response = if is_grpc(&request) {
-            request.extensions_mut().insert(caller.clone());
+        let response = if is_grpc(&request) {
             self.grpc(request, &caller).await
         } else {
             self.plain(request.method(), request.uri().path(), &caller)
         };
-        let seat = response.extensions_mut().remove::<Arc<Seat>>();
-        Ok(response.map(|body| Outgoing::new(body, seat, call)))
+        Ok(response.map(|content| Outgoing::new(content, call)))
     }
 
-    async fn grpc<B>(&self, request: Request<B>, caller: &Caller) -> Response<tonic::body::Body>
-    where
-        B: Body + Send + 'static,
-        B::Error: Into<StdError> + Send + 'static,
-    {
+    async fn grpc<B: Body>(&self, request: Request<B>, caller: &Caller) -> Response<Content> {
         if request.version() != Version::HTTP_2 {
             return text(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "gRPC needs HTTP/2");
         }
         if request.method() != Method::POST {
             return not_allowed("POST");
         }
-        if request.uri().path() == ALB_METHOD {
-            return self.alb(caller).into_http();
+        match self.call(request, caller).await {
+            Ok(content) => grpc::response(content),
+            Err(failure) => failure.response(Content::Text(None)),
         }
-        let mut grpc = self.grpc.clone();
-        match tokio::time::timeout(REQUEST_TIME, grpc.call(request)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(never)) => match never {},
-            Err(_) => tonic::Status::deadline_exceeded("the request took too long to arrive").into_http(),
+    }
+
+    async fn call<B: Body>(&self, request: Request<B>, caller: &Caller) -> Result<Content, Failure> {
+        let board = &self.board;
+        match request.uri().path() {
+            CHECK => {
+                let name = grpc::message(request).await?;
+                service::check(board, &name, caller).map(|reply| Content::Reply(Some(reply)))
+            }
+            WATCH => {
+                let name = grpc::message(request).await?;
+                service::watch(board, &name, caller).map(Content::Watch)
+            }
+            LIST => {
+                let HealthListRequest {} = grpc::message(request).await?;
+                service::list(board, caller).map(|reply| Content::Reply(Some(reply)))
+            }
+            ALB_METHOD => Err(self.alb(caller)),
+            _ => Err(Failure::new(Code::Unimplemented, "no such method here")),
         }
     }
 
     /// 12 while serving, 14 otherwise.
-    fn alb(&self, caller: &Caller) -> tonic::Status {
+    fn alb(&self, caller: &Caller) -> Failure {
         let status = self.board.status(OVERALL).unwrap_or_default();
         self.board.probed(caller.peer, status.into(), caller.now);
         match status {
-            Status::Serving => tonic::Status::new(Code::Unimplemented, "serving"),
-            Status::Unknown | Status::NotServing => tonic::Status::unavailable("not serving"),
+            Status::Serving => Failure::new(Code::Unimplemented, "serving"),
+            Status::Unknown | Status::NotServing => Failure::new(Code::Unavailable, "not serving"),
         }
     }
 
-    fn plain(&self, method: &Method, path: &str, caller: &Caller) -> Response<tonic::body::Body> {
+    fn plain(&self, method: &Method, path: &str, caller: &Caller) -> Response<Content> {
         if !matches!(path, "/readyz" | "/healthz" | "/metrics") {
             return text(
                 StatusCode::NOT_FOUND,
@@ -125,7 +126,7 @@ impl Routes {
         }
     }
 
-    fn readyz(&self, caller: &Caller) -> Response<tonic::body::Body> {
+    fn readyz(&self, caller: &Caller) -> Response<Content> {
         let (status, response) = match self.board.readiness() {
             Readiness::Ready => (ServingStatus::Serving, text(StatusCode::OK, "ok")),
             Readiness::NotReady(why) => (
@@ -137,7 +138,7 @@ impl Routes {
         response
     }
 
-    fn healthz(&self) -> Response<tonic::body::Body> {
+    fn healthz(&self) -> Response<Content> {
         if self.board.is_live() {
             text(StatusCode::OK, "ok")
         } else {
@@ -153,7 +154,7 @@ fn is_grpc<B>(request: &Request<B>) -> bool {
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc"))
 }
 
-fn text(status: StatusCode, line: &str) -> Response<tonic::body::Body> {
+fn text(status: StatusCode, line: &str) -> Response<Content> {
     let mut response = full(status, "text/plain; charset=utf-8", format!("{line}\n"));
     // A status is true now and not a moment longer, whatever proxy stands between.
     response
@@ -162,11 +163,11 @@ fn text(status: StatusCode, line: &str) -> Response<tonic::body::Body> {
     response
 }
 
-fn metrics(page: String) -> Response<tonic::body::Body> {
+fn metrics(page: String) -> Response<Content> {
     full(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", page)
 }
 
-fn not_allowed(allowed: &'static str) -> Response<tonic::body::Body> {
+fn not_allowed(allowed: &'static str) -> Response<Content> {
     let mut response = text(
         StatusCode::METHOD_NOT_ALLOWED,
         &format!("the method must be {allowed}"),
@@ -177,8 +178,8 @@ fn not_allowed(allowed: &'static str) -> Response<tonic::body::Body> {
     response
 }
 
-fn full(status: StatusCode, kind: &'static str, body: String) -> Response<tonic::body::Body> {
-    let mut response = Response::new(tonic::body::Body::new(Full::new(Bytes::from(body))));
+fn full(status: StatusCode, kind: &'static str, body: String) -> Response<Content> {
+    let mut response = Response::new(Content::Text(Some(Bytes::from(body))));
     *response.status_mut() = status;
     response
         .headers_mut()

@@ -5,6 +5,7 @@
 //! | [`board`] | the one place for statuses: set, drain, undrain, latch and reset |
 //! | `verdicts` | the rules of the board: the AND, the drain, the latch |
 //! | [`audience`] | who listens, and who has been told: the evidence that may end the propagation window |
+//! | `readers`, `crier` | what every name shows, and who is woken when that changes |
 //! | `watching` | one open Watch: the latest status, never twice the same |
 //! | [`judge`] | who sets the board: the app's word, the checks', or the child's life alone |
 //! | `bench` | where these come together |
@@ -13,6 +14,7 @@
 //! | [`checks`] | dependencies, probed |
 //! | `channel`, `dial` | the client side of gRPC, and of any connection |
 //! | `wire` | the generated messages of `grpc.health.v1` |
+//! | `grpc` | gRPC's framing |
 //! | `service` | Check, Watch, List |
 //! | `http` | `/readyz`, `/healthz`, `/metrics`, the ALB method, and the way to the service |
 //! | [`listen`] | the port or socket, bound before the runtime starts |
@@ -23,7 +25,7 @@
 //! | `felt` | the socket whose reads the pulse feels |
 //! | `preface` | which protocol the first bytes speak |
 //! | `authority` | mends an `:authority` that is a socket path, on unix sockets |
-//! | `outgoing` | a response body that knows when it was taken |
+//! | `outgoing` | response bodies, which know when they were taken |
 //!
 //! The driver has the [`Judge`] set the [`Board`], [`bind`]s before the child starts and
 //! [`serve`]s after it; `server` hands each request with its peer and the time
@@ -37,15 +39,18 @@ mod channel;
 pub mod checks;
 mod connection;
 mod connections;
+mod crier;
 pub mod dial;
 mod felt;
 pub mod follow;
+mod grpc;
 mod http;
 pub mod judge;
 pub mod listen;
 mod outgoing;
 mod preface;
 mod pulse;
+mod readers;
 mod ruling;
 pub mod server;
 mod service;

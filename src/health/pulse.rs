@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, watch};
 use tokio::time::Sleep;
 
 use super::preface::Protocol;
@@ -47,6 +48,8 @@ pub(super) enum Worth {
 pub(super) struct Pulse {
     state: Mutex<State>,
     stage: watch::Sender<Stage>,
+    /// For the Watches, of which there may be a thousand: [`Stage::SaidGoaway`] is reached.
+    goodbye: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -85,6 +88,7 @@ impl Pulse {
         Self {
             state: Mutex::new(state),
             stage: watch::Sender::new(Stage::Unsettled),
+            goodbye: Arc::default(),
         }
     }
 
@@ -112,6 +116,19 @@ impl Pulse {
             *reached = stage.max(*reached);
             further
         });
+        if stage == Stage::SaidGoaway {
+            self.goodbye.notify_waiters();
+        }
+    }
+
+    /// Ready at [`Stage::SaidGoaway`], if that was not reached before; see [`Pulse::has_said_goaway`].
+    pub(super) fn goodbye(&self) -> OwnedNotified {
+        Arc::clone(&self.goodbye).notified_owned()
+    }
+
+    /// Whether [`Stage::SaidGoaway`] is reached.
+    pub(super) fn has_said_goaway(&self) -> bool {
+        *self.stage.borrow() >= Stage::SaidGoaway
     }
 
     /// What would be lost with the connection.

@@ -19,6 +19,7 @@ use super::audience::Peer;
 use super::board::Board;
 use super::connection::{self, Leaving, Protocols};
 use super::connections::Connections;
+use super::crier;
 use super::felt::Socket;
 use super::http::Routes;
 use super::listen::{Address, Bound, Listener};
@@ -28,8 +29,8 @@ use crate::socket_file::SocketFile;
 /// Makes the text of `/metrics`, in Prometheus's text format, each time it is asked for.
 pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// Connections open at once: a thousand Watches, and room for probes beside them.
-const MAX_CONNECTIONS: usize = 1024 + 64;
+/// Connections open at once.
+const MAX_CONNECTIONS: usize = 4096;
 
 /// The pause before the next accept when the kernel has nothing left to give: from, to.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
@@ -45,6 +46,7 @@ pub struct Server {
 #[derive(Debug)]
 struct Running {
     accepting: JoinHandle<()>,
+    crying: JoinHandle<()>,
     connections: Arc<Connections>,
     leaving: watch::Sender<Leaving>,
     /// Closed once every connection older than the leaving has ended.
@@ -74,6 +76,7 @@ pub fn serve(bound: Bound, board: Board, metrics: Metrics) -> io::Result<Server>
     let (leaving, left) = watch::channel(Leaving::NotYet);
     let (alive, ended) = mpsc::channel(1);
     let connections = Arc::new(Connections::new(capacity()));
+    let crying = tokio::spawn(crier::cry(board.clone()));
     let door = Door {
         acceptor,
         protocols: Arc::new(Protocols::new(Routes::new(board, metrics))),
@@ -86,6 +89,7 @@ pub fn serve(bound: Bound, board: Board, metrics: Metrics) -> io::Result<Server>
         address,
         running: Some(Running {
             accepting,
+            crying,
             connections,
             leaving,
             ended,
@@ -115,6 +119,7 @@ impl Server {
 impl Drop for Running {
     fn drop(&mut self) {
         self.accepting.abort();
+        self.crying.abort();
         self.connections.close_all();
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tidegate::health::{Address, Board, Listen, Recovery, Server, Status, bind, serve};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -33,6 +34,9 @@ pub fn serving() -> Room {
 }
 
 pub fn unknown<S: Into<String>>(services: impl IntoIterator<Item = S>) -> Room {
+    // Thousands of connections, both ends of them in this process; shells give 1 024 descriptors.
+    let (_, most) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
+    setrlimit(Resource::RLIMIT_NOFILE, most, most).unwrap();
     let board = Board::new(services, Recovery::Automatic);
     let bound = bind(&Listen::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)))).unwrap();
     let server = serve(bound, board.clone(), Arc::new(|| "tidegate_up 1\n".to_owned())).unwrap();
@@ -127,6 +131,38 @@ pub struct Raw<S> {
     pub stream: S,
 }
 
+impl<S: AsyncWriteExt + Unpin> Raw<S> {
+    /// As [`Raw::call`], for a connection that may end.
+    pub async fn try_call(
+        &mut self,
+        stream: u32,
+        path: &str,
+        service: &str,
+        authority: &str,
+    ) -> std::io::Result<()> {
+        let mut block = vec![0x83, 0x86, 0x44, path.len() as u8];
+        block.extend(path.as_bytes());
+        block.extend([0x41, authority.len() as u8]);
+        block.extend(authority.as_bytes());
+        block.extend([0x5f, 16]);
+        block.extend(b"application/grpc");
+        block.extend(b"\x40\x02te\x08trailers");
+        let mut message = vec![0, 0, 0, 0, service.len() as u8 + 2, 0x0a, service.len() as u8];
+        message.extend(service.as_bytes());
+        let mut frames = frame(HEADERS, 0x4, stream, &block);
+        frames.extend(frame(DATA, 0x1, stream, &message));
+        self.stream.write_all(&frames).await
+    }
+}
+
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
+    bytes.extend([kind, flags]);
+    bytes.extend(stream.to_be_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
 impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Raw<S> {
     /// Preface and `settings`, unanswered.
     pub async fn open(mut stream: S, settings: &[(u16, u32)]) -> Self {
@@ -141,26 +177,15 @@ impl<S: AsyncReadExt + AsyncWriteExt + Unpin> Raw<S> {
     }
 
     pub async fn send(&mut self, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-        let mut bytes = (payload.len() as u32).to_be_bytes()[1..].to_vec();
-        bytes.extend([kind, flags]);
-        bytes.extend(stream.to_be_bytes());
-        bytes.extend(payload);
-        self.stream.write_all(&bytes).await.unwrap();
+        self.stream
+            .write_all(&frame(kind, flags, stream, payload))
+            .await
+            .unwrap();
     }
 
     /// Calls a method of the health service, or any other path, with a health request.
     pub async fn call(&mut self, stream: u32, path: &str, service: &str, authority: &str) {
-        let mut block = vec![0x83, 0x86, 0x44, path.len() as u8];
-        block.extend(path.as_bytes());
-        block.extend([0x41, authority.len() as u8]);
-        block.extend(authority.as_bytes());
-        block.extend([0x5f, 16]);
-        block.extend(b"application/grpc");
-        block.extend(b"\x40\x02te\x08trailers");
-        self.send(HEADERS, 0x4, stream, &block).await;
-        let mut message = vec![0, 0, 0, 0, service.len() as u8 + 2, 0x0a, service.len() as u8];
-        message.extend(service.as_bytes());
-        self.send(DATA, 0x1, stream, &message).await;
+        self.try_call(stream, path, service, authority).await.unwrap();
     }
 
     /// The next frame, or nothing at the connection's end.
