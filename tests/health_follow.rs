@@ -360,6 +360,11 @@ fn manual_recovery_latches_what_the_app_says() {
         "not serving: the child until `tidegate reset` (recovery is manual)",
     );
     assert_no_flap(&watch);
+    // What the app says by now holds from here on: UNKNOWN is passed through, and not stayed in.
+    assert_eq!(tidegate.ask(&["reset"]), "UNKNOWN until the next verdict: \"\"\n");
+    watch.wait_for(Shown::Serving);
+    wait_ready(health, "ok");
+    assert_eq!(tidegate.ask(&["reset"]), "nothing is latched\n");
 }
 
 #[test]

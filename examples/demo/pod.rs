@@ -66,7 +66,9 @@ impl Pod {
                 command.env_remove(name);
             }
         }
+        // Two run at once, and nobody asks either.
         command
+            .env("TIDEGATE_ADMIN_SOCKET", "off")
             .args([
                 "--listen",
                 &calls.to_string(),

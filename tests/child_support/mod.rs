@@ -81,7 +81,10 @@ pub fn under(launcher: &[&str], text: &str) -> String {
 #[allow(dead_code, reason = "each test file compiles its own copy of this one")]
 pub fn tidegate(command: &[&str]) -> Command {
     let mut tidegate = Command::new(env!("CARGO_BIN_EXE_tidegate"));
-    tidegate.args(["run", "--listen", "off", "--"]).args(command);
+    tidegate
+        .args(["run", "--listen", "off", "--"])
+        .args(command)
+        .env("TIDEGATE_ADMIN_SOCKET", "off");
     tidegate
 }
 
