@@ -303,6 +303,77 @@ async fn the_alb_method_says_twelve_while_serving_and_fourteen_in_a_drain() {
     assert!(room.board.audience(Instant::now()).all_told());
 }
 
+#[tokio::test]
+async fn reflection_describes_what_is_served_question_by_question() {
+    use reflection::server_reflection_client::ServerReflectionClient;
+    use reflection::server_reflection_request::MessageRequest;
+    use reflection::server_reflection_response::MessageResponse;
+
+    let room = serving();
+    let channel = tonic::transport::Endpoint::from_shared(format!("http://{}", room.address)).unwrap();
+    let mut client = ServerReflectionClient::new(channel.connect().await.unwrap());
+    let (ask, questions) = tokio::sync::mpsc::channel(1);
+    let questions = tokio_stream::StreamExt::map(
+        tokio_stream::wrappers::ReceiverStream::new(questions),
+        |question| reflection::ServerReflectionRequest {
+            host: "h".into(),
+            message_request: Some(question),
+        },
+    );
+    // The answers begin before the questions end.
+    let mut answers = within(client.server_reflection_info(questions))
+        .await
+        .unwrap()
+        .into_inner();
+    let health = "grpc.health.v1.Health".to_owned();
+    for (question, wanted) in [
+        (
+            MessageRequest::ListServices(String::new()),
+            Ok("grpc.reflection.v1alpha.ServerReflection"),
+        ),
+        (
+            MessageRequest::FileContainingSymbol(health.clone()),
+            Ok("ServingStatus"),
+        ),
+        (
+            MessageRequest::FileContainingSymbol(health + ".Watch"),
+            Ok("ServingStatus"),
+        ),
+        (
+            MessageRequest::FileByFilename("grpc/reflection/v1/reflection.proto".into()),
+            Ok("grpc.reflection.v1"),
+        ),
+        (MessageRequest::FileByFilename("x.proto".into()), Err(5)),
+        (MessageRequest::AllExtensionNumbersOfType("x".into()), Err(5)),
+    ] {
+        ask.send(question.clone()).await.unwrap();
+        let answer = within(answers.message()).await.unwrap().expect("an answer");
+        assert_eq!(answer.original_request.unwrap().message_request, Some(question));
+        let said = match answer.message_response.unwrap() {
+            MessageResponse::ErrorResponse(error) => Err(error.error_code),
+            MessageResponse::ListServicesResponse(list) => Ok(format!("{list:?}")),
+            MessageResponse::FileDescriptorResponse(files) => {
+                Ok(String::from_utf8_lossy(&files.file_descriptor_proto.concat()).into_owned())
+            }
+            MessageResponse::AllExtensionNumbersResponse(numbers) => Ok(format!("{numbers:?}")),
+        };
+        match wanted {
+            Ok(part) => assert!(
+                said.as_ref().is_ok_and(|said| said.contains(part)),
+                "{part}: {said:?}"
+            ),
+            Err(code) => assert_eq!(said, Err(code)),
+        }
+    }
+    drop(ask);
+    assert!(within(answers.message()).await.unwrap().is_none());
+}
+
+#[allow(clippy::all)]
+mod reflection {
+    tonic::include_proto!("grpc.reflection.v1");
+}
+
 type H2Client = h2::client::SendRequest<hyper::body::Bytes>;
 
 async fn h2_client(room: &health_room::Room) -> H2Client {

@@ -4,7 +4,9 @@ mod health_room;
 
 use std::time::{Duration, Instant};
 
+use health_room::tls::{fixture, secured};
 use health_room::{DATA, HEADERS, PREFACE, Raw, SETTINGS, ask, serving, until, within};
+use tidegate::health::Tls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -170,6 +172,16 @@ async fn who_says_nothing_or_half_a_request_is_closed_after_ten_seconds() {
     let mut silent = Vec::new();
     for words in [&b""[..], &PREFACE[..20], b"GET /readyz HTTP/1.1\r\nHo"] {
         let mut stream = room.tcp().await;
+        stream.write_all(words).await.unwrap();
+        silent.push(stream);
+    }
+    let tls = Tls {
+        cert: fixture("first.pem"),
+        key: fixture("first.key"),
+    };
+    let with_tls = secured(&tls);
+    for words in [&b""[..], b"\x16\x03\x01\x02\x00\x01"] {
+        let mut stream = with_tls.tcp().await;
         stream.write_all(words).await.unwrap();
         silent.push(stream);
     }

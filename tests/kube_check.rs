@@ -174,6 +174,13 @@ fn each_rule_is_broken_by_one_change() {
                 "{httpGet: {port: helth, path: /readyz}, ",
             )],
         ),
+        (
+            "TG012",
+            &[(
+                "{grpc: {port: 9095}, ",
+                "{httpGet: {port: health, path: /readyz, scheme: HTTPS}, ",
+            )],
+        ),
         ("TG012", &[("30s, --,", "30s, --listen, \"127.0.0.1:9095\", --,")]),
         (
             "TG013",

@@ -125,12 +125,12 @@ mod tests {
 
     #[test]
     fn every_unsupported_key_has_its_line() {
-        let (outcome, out) = told("health: {tls: {cert: /c, key: /k}}\nhooks: {onDrain: [{signal: TSTP}]}\n");
+        let (outcome, out) = told("hooks: {onDrain: [{signal: TSTP}]}\nlifecycle: {tokenFile: /t}\n");
         assert_eq!(outcome, Outcome::Findings);
         assert_eq!(
             out,
-            "tidegate.yaml: health.tls: not supported by this version; leave it out\n\
-             tidegate.yaml: hooks.onDrain: not supported by this version; leave it out\n"
+            "tidegate.yaml: hooks.onDrain: not supported by this version; leave it out\n\
+             tidegate.yaml: lifecycle.tokenFile: not supported by this version; leave it out\n"
         );
     }
 

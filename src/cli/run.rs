@@ -23,6 +23,7 @@ use crate::config::Settings;
 use crate::drain::driver::drive;
 use crate::drain::hands::{Ended, Hands, Poller};
 use crate::drain::machine::Machine;
+use crate::health::tls::TlsError;
 use crate::health::{self, BindError, Board, Bound, Judge, Server};
 use crate::inflight::Sources;
 use crate::telemetry::metrics::Metrics;
@@ -37,6 +38,9 @@ pub enum RunError {
     /// The health port could not be opened.
     #[error("health.listen: {0}")]
     Health(#[from] BindError),
+    /// The health port has no identity to show.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The program could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -55,7 +59,7 @@ impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Spawn(error) => error.exit_code(),
-            Self::Health(_) | Self::Kernel { .. } => 125,
+            Self::Health(_) | Self::Tls(_) | Self::Kernel { .. } => 125,
         }
     }
 
@@ -71,6 +75,10 @@ impl RunError {
 pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Result<u8, RunError> {
     start_log(settings);
     let health = health::bind(&settings.health.listen)?;
+    let health = match &settings.health.tls {
+        Some(tls) => health.secured_by(tls)?,
+        None => health,
+    };
     let triggers = triggers(settings, &inherited);
     let program = Program::start(command, inherited)?;
     // Not before: the program starts as early as without us. A preStop hook that is earlier looks again.

@@ -8,7 +8,7 @@ use crate::child::{Signal, Target};
 use crate::drain::budget::{Grace, Margin, PlanError, Seconds, Waits, Window, Wishes};
 use crate::drain::machine::OnUnknown;
 use crate::drain::{Budget, Plan};
-use crate::health::{LIVENESS, Listen};
+use crate::health::{LIVENESS, Listen, Tls};
 use crate::inflight::{ExecConfig, FileConfig, JsonConfig, PrometheusConfig, SourceConfig, Take, TcpConfig};
 
 use super::entry::{Refusal, quoted};
@@ -327,7 +327,24 @@ impl Rules<'_> {
             listen,
             services,
             recovery: health.recovery.unwrap_or_default(),
+            tls: health.tls.map(|tls| self.tls(tls)).transpose()?.flatten(),
         })
+    }
+
+    fn tls(&self, tls: schema::Tls) -> Result<Option<Tls>, ConfigError> {
+        match (tls.cert, tls.key) {
+            (Some(cert), Some(key)) => Ok(Some(Tls { cert, key })),
+            (None, None) => Ok(None),
+            (cert, _) => {
+                let (there, missing) = if cert.is_some() {
+                    ("cert", "key")
+                } else {
+                    ("key", "cert")
+                };
+                let why = format!("needs health.tls.{missing} beside it");
+                Err(self.refused(&format!("health.tls.{there}"), why))
+            }
+        }
     }
 
     pub(super) fn each_once<T: PartialEq>(

@@ -7,7 +7,7 @@ use crate::admin::Socket;
 use crate::child::{Signal, Target};
 use crate::drain::Plan;
 use crate::drain::machine::OnUnknown;
-use crate::health::{Judges, Listen, Recovery};
+use crate::health::{Judges, Listen, Recovery, Tls};
 use crate::inflight::SourceConfig;
 use crate::telemetry::log::{Format, Verbosity};
 
@@ -73,6 +73,8 @@ pub struct HealthSettings {
     pub judges: Judges,
     /// How NOT_SERVING ends.
     pub recovery: Recovery,
+    /// TLS on the port; its files are read at the start.
+    pub tls: Option<Tls>,
 }
 
 /// `telemetry`

@@ -5,7 +5,7 @@
 
 use crate::health::Listen;
 
-use super::schema::{Config, Health};
+use super::schema::Config;
 
 /// A key that is refused when it is asked for.
 pub struct NotYet {
@@ -16,16 +16,8 @@ pub struct NotYet {
     asked: fn(&Config) -> bool,
 }
 
-fn health(config: &Config, asked: fn(&Health) -> bool) -> bool {
-    config.health.as_ref().is_some_and(asked)
-}
-
 /// All of them.
 pub const NOT_YET: &[NotYet] = &[
-    NotYet {
-        key: "health.tls",
-        asked: |config| health(config, |health| health.tls.is_some()),
-    },
     NotYet {
         key: "hooks.onDrain",
         asked: |config| {

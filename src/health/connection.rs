@@ -12,17 +12,22 @@ use hyper::{Request, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::sync::watch;
+use tokio_rustls::TlsAcceptor;
 
 use super::audience::Peer;
 use super::authority::Mender;
 use super::felt::{Felt, Socket};
 use super::http::{Caller, Routes};
 use super::pulse::{Pulse, Silence, Stage};
+use super::tls::Identity;
 use crate::paced::Paced;
 
 /// A peer is asked for a sign of life this often, and given so long to answer (PING).
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_ANSWER: Duration = Duration::from_secs(10);
+
+/// A TLS handshake may take so long.
+const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// Calls a peer may have open on one connection.
 const MAX_STREAMS: u32 = 1000;
@@ -80,12 +85,15 @@ impl Protocols {
 /// connection that seems well opens it again at once, in a hot loop. A connection that has not shown its
 /// protocol yet is left to do so, since a probe may be on its way; the server's deadline bounds that.
 pub(super) async fn serve(
-    socket: Box<dyn Socket>,
+    (socket, identity): (Box<dyn Socket>, Option<Arc<Identity>>),
     peer: Peer,
     protocols: Arc<Protocols>,
     pulse: Arc<Pulse>,
     leaving: watch::Receiver<Leaving>,
 ) {
+    let Some(socket) = secured(socket, identity).await else {
+        return;
+    };
     // Only there do clients put a path where a host belongs.
     let mender = (peer == Peer::Unix).then(Mender::new);
     let io = TokioIo::new(Paced::new(Felt::new(socket, Arc::clone(&pulse), mender)));
@@ -127,6 +135,16 @@ pub(super) async fn serve(
         _ = connection.as_mut() => {}
         () = silence.as_mut() => {}
     }
+}
+
+/// The socket with TLS on it, where that is wanted; nothing if the peer does not speak it in time.
+async fn secured(socket: Box<dyn Socket>, identity: Option<Arc<Identity>>) -> Option<Box<dyn Socket>> {
+    let Some(identity) = identity else {
+        return Some(socket);
+    };
+    let handshake = TlsAcceptor::from(identity.now()).accept(socket);
+    let secured = tokio::time::timeout(HANDSHAKE, handshake).await.ok()?.ok()?;
+    Some(Box::new(secured))
 }
 
 async fn time_to_leave(pulse: &Pulse, mut leaving: watch::Receiver<Leaving>) {

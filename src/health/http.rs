@@ -8,16 +8,17 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Instant;
 
-use hyper::body::{Body, Bytes};
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Version};
 use tonic::Code;
 
 use super::audience::Peer;
 use super::board::{Board, OVERALL, Readiness, Status};
-use super::grpc::{self, Failure};
+use super::grpc::{self, Failure, Frames, Packing};
 use super::outgoing::{Content, Outgoing};
 use super::pulse::Pulse;
+use super::reflection::Answers;
 use super::server::Metrics;
 use super::service;
 use super::wire::HealthListRequest;
@@ -30,6 +31,9 @@ const ALB_METHOD: &str = "/AWS.ALB/healthcheck";
 const CHECK: &str = "/grpc.health.v1.Health/Check";
 const WATCH: &str = "/grpc.health.v1.Health/Watch";
 const LIST: &str = "/grpc.health.v1.Health/List";
+
+const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
+const REFLECTION_ALPHA: &str = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
 /// Who asks, on which connection, and when. Travels with the request.
 #[derive(Clone, Debug)]
@@ -51,9 +55,9 @@ impl Routes {
     }
 
     /// Answers one request. Never fails.
-    pub(super) async fn answer<B: Body>(
+    pub(super) async fn answer(
         &self,
-        request: Request<B>,
+        request: Request<Incoming>,
         caller: Caller,
     ) -> Result<Response<Outgoing>, Infallible> {
         let call = caller.pulse.call();
@@ -65,7 +69,7 @@ impl Routes {
         Ok(response.map(|content| Outgoing::new(content, call)))
     }
 
-    async fn grpc<B: Body>(&self, request: Request<B>, caller: &Caller) -> Response<Content> {
+    async fn grpc(&self, request: Request<Incoming>, caller: &Caller) -> Response<Content> {
         if request.version() != Version::HTTP_2 {
             return text(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "gRPC needs HTTP/2");
         }
@@ -78,7 +82,7 @@ impl Routes {
         }
     }
 
-    async fn call<B: Body>(&self, request: Request<B>, caller: &Caller) -> Result<Content, Failure> {
+    async fn call(&self, request: Request<Incoming>, caller: &Caller) -> Result<Content, Failure> {
         let board = &self.board;
         match request.uri().path() {
             CHECK => {
@@ -92,6 +96,10 @@ impl Routes {
             LIST => {
                 let HealthListRequest {} = grpc::message(request).await?;
                 service::list(board, caller).map(|reply| Content::Reply(Some(reply)))
+            }
+            REFLECTION | REFLECTION_ALPHA => {
+                let frames = Frames::new(Packing::of(request.headers())?);
+                Ok(Content::Reflection(Answers::new(request.into_body(), frames)))
             }
             ALB_METHOD => Err(self.alb(caller)),
             _ => Err(Failure::new(Code::Unimplemented, "no such method here")),
@@ -147,7 +155,7 @@ impl Routes {
     }
 }
 
-fn is_grpc<B>(request: &Request<B>) -> bool {
+fn is_grpc(request: &Request<Incoming>) -> bool {
     request
         .headers()
         .get(CONTENT_TYPE)

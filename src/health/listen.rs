@@ -13,6 +13,7 @@ use nix::errno::Errno;
 use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, SockaddrStorage};
 use thiserror::Error;
 
+use super::tls::{Identity, Tls, TlsError};
 use crate::socket_file::{InTheWay, SocketFile, clear_stale};
 
 /// Connections the kernel keeps for us until they are accepted; the kernel caps it at
@@ -100,6 +101,7 @@ pub enum BindError {
 #[derive(Debug)]
 pub struct Bound {
     pub(super) listener: Listener,
+    pub(super) identity: Option<Identity>,
     address: Option<Address>,
 }
 
@@ -111,6 +113,15 @@ pub(super) enum Listener {
 }
 
 impl Bound {
+    /// With TLS on every connection.
+    ///
+    /// # Errors
+    /// [`TlsError`] when the files make no identity.
+    pub fn secured_by(self, tls: &Tls) -> Result<Self, TlsError> {
+        let identity = Some(Identity::read(tls)?);
+        Ok(Self { identity, ..self })
+    }
+
     /// Where it listens, with the port it really has; nothing if it is off.
     pub fn address(&self) -> Option<&Address> {
         self.address.as_ref()
@@ -130,6 +141,7 @@ pub fn bind(listen: &Listen) -> Result<Bound, BindError> {
     match listen {
         Listen::Off => Ok(Bound {
             listener: Listener::Off,
+            identity: None,
             address: None,
         }),
         Listen::Tcp(address) => bind_tcp(*address),
@@ -149,6 +161,7 @@ fn bind_tcp(wanted: SocketAddr) -> Result<Bound, BindError> {
     match made() {
         Ok((listener, address)) => Ok(Bound {
             listener: Listener::Tcp(listener),
+            identity: None,
             address: Some(Address::Tcp(address)),
         }),
         Err(error) => Err(match errno(&error) {
@@ -202,6 +215,7 @@ fn bind_unix(path: &Path) -> Result<Bound, BindError> {
     match made() {
         Ok((listener, file)) => Ok(Bound {
             listener: Listener::Unix(listener, file),
+            identity: None,
             address: Some(address),
         }),
         Err(error) => Err(unix_error(address, error)),

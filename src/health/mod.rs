@@ -16,12 +16,14 @@
 //! | `wire` | the generated messages of `grpc.health.v1` |
 //! | `grpc` | gRPC's framing |
 //! | `service` | Check, Watch, List |
+//! | `reflection` | what is served here, for grpcurl and its like |
 //! | `http` | `/readyz`, `/healthz`, `/metrics`, the ALB method, and the way to the service |
 //! | [`listen`] | the port or socket, bound before the runtime starts |
 //! | [`server`] | the accept loop, the limits, the shutdown |
 //! | `connection` | one connection from its first byte to its GOAWAY |
 //! | `connections` | all of them, and who goes when there is no more room |
 //! | `pulse` | what a connection is doing, and since when |
+//! | [`tls`] | the certificate, read again when it has changed |
 //! | `felt` | the socket whose reads the pulse feels |
 //! | `preface` | which protocol the first bytes speak |
 //! | `authority` | mends an `:authority` that is a socket path, on unix sockets |
@@ -51,9 +53,11 @@ mod outgoing;
 mod preface;
 mod pulse;
 mod readers;
+mod reflection;
 mod ruling;
 pub mod server;
 mod service;
+pub mod tls;
 mod verdicts;
 mod watching;
 mod wire;
@@ -66,3 +70,4 @@ pub use follow::App;
 pub use judge::{Judge, Judges};
 pub use listen::{Address, BindError, Bound, Listen, bind};
 pub use server::{Metrics, Server, serve};
+pub use tls::Tls;

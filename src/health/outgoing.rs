@@ -3,14 +3,15 @@
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use hyper::body::{Body, Bytes, Frame, SizeHint};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
 use tokio::sync::futures::OwnedNotified;
 use tonic::Code;
 
 use super::grpc::{Failure, ok};
 use super::pulse::{Call, Pulse};
+use super::reflection::Answers;
 use super::service::message;
 use super::watching::Watching;
 
@@ -29,6 +30,8 @@ pub(super) enum Content {
     Reply(Option<Bytes>),
     /// Messages until the connection's GOAWAY.
     Watch(Watch),
+    /// An answer for each question, until there are no more.
+    Reflection(Answers<Incoming>),
 }
 
 /// The messages of one Watch: the status at once and at each change, and UNAVAILABLE after the
@@ -91,21 +94,14 @@ impl Body for Outgoing {
             Content::Text(text) => text.take().map(Frame::data),
             Content::Reply(reply) => match reply.take() {
                 Some(message) => Some(Frame::data(message)),
-                None => {
-                    this.content = Content::Text(None);
-                    Some(Frame::trailers(ok()))
-                }
+                None => Some(Frame::trailers(ok())),
             },
-            Content::Watch(watch) => match watch.poll(cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(frame) => {
-                    if frame.is_trailers() {
-                        this.content = Content::Text(None);
-                    }
-                    Some(frame)
-                }
-            },
+            Content::Watch(watch) => Some(ready!(watch.poll(cx))),
+            Content::Reflection(answers) => Some(ready!(answers.poll(cx))),
         };
+        if frame.as_ref().is_some_and(Frame::is_trailers) {
+            this.content = Content::Text(None);
+        }
         Poll::Ready(frame.map(Ok))
     }
 
@@ -116,7 +112,7 @@ impl Body for Outgoing {
     fn size_hint(&self) -> SizeHint {
         match &self.content {
             Content::Text(text) => SizeHint::with_exact(text.as_ref().map_or(0, Bytes::len) as u64),
-            Content::Reply(_) | Content::Watch(_) => SizeHint::default(),
+            Content::Reply(_) | Content::Watch(_) | Content::Reflection(_) => SizeHint::default(),
         }
     }
 }

@@ -24,6 +24,7 @@ use super::felt::Socket;
 use super::http::Routes;
 use super::listen::{Address, Bound, Listener};
 use super::pulse::Pulse;
+use super::tls::Identity;
 use crate::socket_file::SocketFile;
 
 /// Makes the text of `/metrics`, in Prometheus's text format, each time it is asked for.
@@ -77,7 +78,9 @@ pub fn serve(bound: Bound, board: Board, metrics: Metrics) -> io::Result<Server>
     let (alive, ended) = mpsc::channel(1);
     let connections = Arc::new(Connections::new(capacity()));
     let crying = tokio::spawn(crier::cry(board.clone()));
+    let identity = bound.identity.map(Arc::new);
     let door = Door {
+        identity,
         acceptor,
         protocols: Arc::new(Protocols::new(Routes::new(board, metrics))),
         connections: Arc::clone(&connections),
@@ -148,6 +151,8 @@ impl Acceptor {
 
 /// The listener with all a new connection needs.
 struct Door {
+    /// Shown on every connection, where there is TLS.
+    identity: Option<Arc<Identity>>,
     acceptor: Acceptor,
     protocols: Arc<Protocols>,
     connections: Arc<Connections>,
@@ -192,7 +197,7 @@ impl Door {
         let ticket = self.connections.admit(Arc::clone(&pulse));
         let number = ticket.number();
         let serving = connection::serve(
-            socket,
+            (socket, self.identity.clone()),
             peer,
             Arc::clone(&self.protocols),
             pulse,

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, clippy::all, missing_docs)]
 
+pub mod tls;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

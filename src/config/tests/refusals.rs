@@ -540,7 +540,6 @@ fn rules_between_keys_name_the_keys_and_where_they_were_written() {
 #[test]
 fn what_this_version_does_not_do_is_refused_never_ignored() {
     let asking = [
-        ("health.tls", "health: {tls: {cert: /c, key: /k}}"),
         (
             "hooks.onDrain",
             "hooks: {onDrain: [{consul: {address: 'http://h:8500', serviceId: w, mode: maintenance}}]}",

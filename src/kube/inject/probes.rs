@@ -16,8 +16,24 @@ const START_WITHIN: i64 = 600;
 /// What the probes have to know of the settings.
 struct Asked {
     port: Option<u16>,
+    has_tls: bool,
     period: u64,
     min_ready: Option<i64>,
+}
+
+impl Asked {
+    /// The kubelet's gRPC probes speak no TLS; its HTTP probes do, and believe any certificate.
+    fn question(&self, port: u16) -> (&'static str, Node) {
+        if !self.has_tls {
+            return ("grpc", Node::map([("port", Node::bare(port))]));
+        }
+        let get = [
+            ("path", Node::text("/readyz")),
+            ("port", Node::bare(port)),
+            ("scheme", Node::text("HTTPS")),
+        ];
+        ("httpGet", Node::map(get))
+    }
 }
 
 /// Points the readiness probe at tidegate; what asked the app before decides when it has started.
@@ -39,7 +55,7 @@ pub fn ask_tidegate(object: &mut Node, target: &Target, notes: &mut Vec<String>)
         container.set(
             "readinessProbe",
             Node::map([
-                ("grpc", Node::map([("port", Node::bare(port))])),
+                asked.question(port),
                 ("periodSeconds", Node::bare(asked.period)),
                 ("failureThreshold", Node::bare(1)),
             ]),
@@ -70,6 +86,7 @@ fn asked(object: &Node, target: &Target) -> Option<Asked> {
             Listen::Tcp(address) if !address.ip().is_loopback() => Some(address.port()),
             _ => None,
         },
+        has_tls: settings.health.tls.is_some(),
         period: window.max.as_secs().clamp(1, 2),
         min_ready: kept.then(|| i64::try_from(window.min.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)),
     })

@@ -81,8 +81,12 @@ pub fn readiness_asks_tidegate(case: Case<'_>, findings: &mut Vec<Finding>) {
         return;
     };
     let port = listen.port();
-    let mend =
-        format!("write readinessProbe: {{grpc: {{port: {port}}}, periodSeconds: 2, failureThreshold: 1}}");
+    let asking = if settings.health.tls.is_some() {
+        format!("httpGet: {{path: /readyz, port: {port}, scheme: HTTPS}}")
+    } else {
+        format!("grpc: {{port: {port}}}")
+    };
+    let mend = format!("write readinessProbe: {{{asking}, periodSeconds: 2, failureThreshold: 1}}");
     let Some(probe) = wrapped.node.get("readinessProbe") else {
         findings.push(Finding::in_container(
             READINESS_MISSING,
@@ -176,7 +180,17 @@ fn named_or_listed(container: &Node, port: i64) -> Option<&Node> {
 
 /// What is wrong with a question to the health port.
 fn question(settings: &Settings, asks: &Asks<'_>) -> Option<(&'static str, String, String)> {
+    let has_tls = settings.health.tls.is_some();
     match asks.kind {
+        "grpc" if has_tls => Some((
+            "",
+            "the health port speaks TLS, and the kubelet's gRPC probes do not: the probe always fails"
+                .to_owned(),
+            format!(
+                "write httpGet: {{path: /readyz, port: {}, scheme: HTTPS}}",
+                asks.port.unwrap_or_default()
+            ),
+        )),
         "grpc" => {
             let service = asks.handler.scalar_at("service").unwrap_or("");
             let known = settings.health.services.iter().any(|name| name == service);
@@ -191,9 +205,14 @@ fn question(settings: &Settings, asks: &Asks<'_>) -> Option<(&'static str, Strin
         "httpGet" => {
             let path = asks.handler.scalar_at("path").unwrap_or("/");
             let path = path.split('?').next().unwrap_or(path);
-            if asks.handler.scalar_at("scheme") == Some("HTTPS") {
+            let asks_tls = asks.handler.scalar_at("scheme") == Some("HTTPS");
+            if asks_tls && !has_tls {
                 let message = "the health port speaks plain HTTP: the probe always fails";
                 return Some((".scheme", message.to_owned(), "leave it out".to_owned()));
+            }
+            if has_tls && !asks_tls {
+                let message = "the health port speaks TLS: the probe always fails";
+                return Some((".scheme", message.to_owned(), "write scheme: HTTPS".to_owned()));
             }
             (!PATHS.contains(&path)).then(|| {
                 (
