@@ -16,9 +16,9 @@ use thiserror::Error;
 use super::tls::{Identity, Tls, TlsError};
 use crate::socket_file::{InTheWay, SocketFile, clear_stale};
 
-/// Connections the kernel keeps for us until they are accepted; the kernel caps it at
-/// `net.core.somaxconn` (listen(2)).
-const BACKLOG: i32 = 1024;
+/// Connections the kernel keeps for us until they are accepted: as many as `net.core.somaxconn` has it
+/// keep (listen(2)). A number of our own would have to be below each libc's `SOMAXCONN`, 128 in musl.
+const BACKLOG: Backlog = Backlog::MAXALLOWABLE;
 
 /// Bytes a socket path may have: `sun_path` less its closing NUL (unix(7)).
 pub const MAX_PATH: usize = 107;
@@ -189,7 +189,7 @@ fn listen_at(wanted: SocketAddr) -> io::Result<TcpListener> {
     let descriptor = socket::socket(family, SockType::Stream, flags, None)?;
     socket::setsockopt(&descriptor, socket::sockopt::ReuseAddr, &true)?;
     socket::bind(descriptor.as_raw_fd(), &SockaddrStorage::from(wanted))?;
-    socket::listen(&descriptor, Backlog::new(BACKLOG)?)?;
+    socket::listen(&descriptor, BACKLOG)?;
     Ok(descriptor.into())
 }
 
@@ -244,8 +244,7 @@ fn unix_error(address: Address, error: io::Error) -> BindError {
 
 /// The standard library listens with a backlog of 128; listen(2) again widens it.
 fn deepen_backlog(listener: &impl AsFd) -> io::Result<()> {
-    let backlog = Backlog::new(BACKLOG)?;
-    socket::listen(listener, backlog)?;
+    socket::listen(listener, BACKLOG)?;
     Ok(())
 }
 
