@@ -2,7 +2,7 @@
 
 mod child_support;
 
-use child_support::{is_root, script};
+use child_support::{is_root, namespace, script};
 
 /// `drains(launcher, prepare)` runs one under a launcher, with `prepare` called in the new process.
 const DRAINS: &str = r#"
@@ -58,22 +58,22 @@ def few_descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
 PIDFD_AND_THE_LIKE = [424, 434, 438, 436, 435]
-def deny(numbers=PIDFD_AND_THE_LIKE):
-    """Answers ENOSYS to the calls, as an old kernel or a strict seccomp profile does: without another word to
+def deny(numbers=PIDFD_AND_THE_LIKE, errno=38):
+    """Answers ENOSYS to the calls (or another errno), as an old kernel or a strict seccomp profile does: without another word to
     the pidfd calls, close_range and clone3, whose numbers all architectures share (since 5.0)."""
     ALLOW, ERRNO = 0x7FFF0000, 0x00050000
     LOAD_NUMBER, EQUAL, RETURN = 0x20, 0x15, 0x06
     program = [(LOAD_NUMBER, 0, 0, 0)]
     for left, number in reversed(list(enumerate(reversed(numbers)))):
         program.append((EQUAL, left + 1, 0, number))
-    program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, ERRNO | 38)]
+    program += [(RETURN, 0, 0, ALLOW), (RETURN, 0, 0, ERRNO | errno)]
     code = b"".join(struct.pack("HBBI", *step) for step in program)
     held = ctypes.create_string_buffer(code)
     filter = struct.pack("HxxxxxxQ", len(program), ctypes.addressof(held))
     PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP, MODE_FILTER = 38, 22, 2
     assert libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
     assert libc.prctl(PR_SET_SECCOMP, MODE_FILTER, ctypes.c_char_p(filter), 0, 0) == 0
-    assert libc.syscall(numbers[0], -1, -1, -1, -1) == -1 and ctypes.get_errno() == 38
+    assert libc.syscall(numbers[0], -1, -1, -1, -1) == -1 and ctypes.get_errno() == errno
 "#;
 
 fn hostile(text: &str) {
@@ -136,10 +136,11 @@ drains(mounted(NO_PROC, READ_ONLY) + bare, prepare)
 /// it ends with PID 1.
 #[test]
 fn a_child_of_another_user_is_said_and_not_fatal() {
-    if !is_root() {
-        eprintln!("not tested: a program that becomes another user takes root to make");
-        return;
-    }
+    // Without root the kernel's answer is made by seccomp: a_signal_that_is_refused_is_said_and_not_fatal.
+    assert!(
+        is_root(),
+        "a program that becomes another user takes root to make: run this test as root"
+    );
     hostile(
         r#"
 with tempfile.TemporaryDirectory() as directory:
@@ -167,4 +168,30 @@ with tempfile.TemporaryDirectory() as directory:
         assert f"{name} was refused by process" in said and "CAP_KILL" in said, said
 "#,
     );
+}
+
+/// As PID 1, so that the child ends with us. Needs no root.
+#[test]
+fn a_signal_that_is_refused_is_said_and_not_fatal() {
+    let namespace = namespace();
+    hostile(&format!(
+        r#"
+PID_1 = {namespace:?}
+def deny_signals():
+    """EPERM to kill and rt_sigqueueinfo, as those get it who lack CAP_KILL."""
+    deny({{"x86_64": [62, 129], "aarch64": [129, 138]}}[os.uname().machine], errno=1)
+CHILD = ["sh", "-c", "echo ready; exec sleep 1000"]
+FLAGS = ["--listen", "off", "--grace-period", "3s", "--propagation", "0s", "--quiet", "0s"]
+process = subprocess.Popen(PID_1 + TIDEGATE[:1] + FLAGS + ["--"] + CHILD, preexec_fn=deny_signals,
+    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+assert line(process) == "ready"
+[tidegate] = children(process.pid)
+os.kill(tidegate, signal.SIGUSR1)
+os.kill(tidegate, signal.SIGTERM)
+said = process.communicate(timeout=60)[1].decode()
+assert process.returncode == 137, (process.returncode, said)
+for name in ("SIGUSR1", "SIGTERM", "SIGKILL"):
+    assert f"{{name}} was refused by process" in said and "CAP_KILL" in said, said
+"#
+    ));
 }

@@ -133,3 +133,61 @@ assert process.wait() == 7
 "#,
     );
 }
+
+/// A FIFO that nobody writes to, one whose writer never ends, and one that is written in its own time.
+#[test]
+fn a_term_ends_the_wait_for_a_config_that_never_comes() {
+    script(
+        r##"
+import tempfile
+with tempfile.TemporaryDirectory() as directory:
+    fifo = os.path.join(directory, "config")
+    os.mkfifo(fifo)
+    def waiting():
+        process = subprocess.Popen(TIDEGATE[:2] + ["--config", fifo, "--", "sh", "-c", "exit 7"], stderr=subprocess.PIPE)
+        def sleeps():
+            fields = dict(l.split(":", 1) for l in open(f"/proc/{process.pid}/status"))
+            return fields["State"].strip()[0] == "S" and int(fields["SigBlk"], 16) & 1 << 14
+        eventually(sleeps, "it waits for its config")
+        return process
+    for begun in (b"", b"health: {listen: "):
+        process = waiting()
+        writer = os.open(fifo, os.O_WRONLY) if begun else None
+        if begun: os.write(writer, begun)
+        process.terminate()
+        said = process.communicate(timeout=60)[1].decode()
+        assert process.returncode == 125 and said.count("\n") == 1, (process.returncode, said)
+        assert "SIGTERM came before its end" in said, said
+        if begun: os.close(writer)
+    process = waiting()
+    with open(fifo, "w") as f: f.write("health: {listen: off}\n")
+    said = process.communicate(timeout=60)[1].decode()
+    assert process.returncode == 7, said
+"##,
+    );
+}
+
+/// Whatever the limit, either the run comes to its end or one line says which limit it was.
+#[test]
+fn a_full_table_of_descriptors_is_one_line_that_names_the_limit() {
+    script(
+        r##"
+import resource, socket
+with socket.socket() as listener:
+    listener.bind(("127.0.0.1", 0))
+    address = "127.0.0.1:%d" % listener.getsockname()[1]
+refused = 0
+for most in range(5, 40):
+    def few(): resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    process = subprocess.run(TIDEGATE[:2] + ["--listen", address, "--", "/bin/sh", "-c", ":"],
+        preexec_fn=few, stderr=subprocess.PIPE, close_fds=True)
+    said = process.stderr.decode()
+    assert "internal error" not in said, (most, said)
+    if process.returncode == 125:
+        [told] = [l for l in said.splitlines() if l.startswith("tidegate: ")]
+        assert "RLIMIT_NOFILE" in told, (most, said)
+        refused += 1
+assert 3 < refused < 30, refused
+"##,
+    );
+}

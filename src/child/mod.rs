@@ -14,6 +14,8 @@
 //! | `terminal` | the foreground, lent and taken back |
 //! | `leftovers`, `descendants` | who is still there when the child is gone |
 //! | `end` | how a process ended, and the exit code that says so |
+//! | `write_now` | a write that never waits |
+//! | `ending` | a wait before the program runs that a signal ends |
 //! | `footprint` | the start's code, given back while idle |
 //!
 //! ```text
@@ -31,6 +33,7 @@ mod command;
 mod descendants;
 mod door;
 mod end;
+mod ending;
 mod footprint;
 mod inherited;
 mod interpreter;
@@ -44,6 +47,7 @@ mod signalfd;
 mod signals;
 mod spawn;
 mod terminal;
+mod write_now;
 
 #[doc(inline)]
 pub use crate::door;
@@ -52,6 +56,7 @@ pub use command::{Command, Stdio, Wiring};
 #[doc(hidden)]
 pub use door::enter;
 pub use end::{ChildEnd, SuccessCodes};
+pub use ending::{Awaited, wait_to_read};
 pub use footprint::forget_the_start;
 pub use inherited::Inherited;
 pub use interpreter::Interpreter;
@@ -63,3 +68,4 @@ pub use refusal::SpawnError;
 pub use signal::{NoSuchSignal, Signal, SignalSet};
 pub use signals::{Origin, Received, Signals};
 pub use terminal::Terminal;
+pub use write_now::write_now;

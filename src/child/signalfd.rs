@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::SignalSet;
+use super::{Signal, SignalSet};
 
 /// Signals read at once. A larger batch would only cost memory: 128 bytes each.
 pub(super) const BATCH: usize = 64;
@@ -46,6 +46,13 @@ impl SignalFd {
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => Ok(0),
             answer => answer,
         }
+    }
+
+    /// The signal of the first entry that was read.
+    #[allow(unsafe_code)]
+    pub fn first(batch: &[MaybeUninit<Info>; 1]) -> Signal {
+        // SAFETY: the caller has read an entry into the batch.
+        Signal::reported(unsafe { batch[0].assume_init_ref() }.ssi_signo as i32)
     }
 
     /// Waits until something is there and reads it, at least one.

@@ -6,6 +6,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -45,13 +46,22 @@ pub enum RunError {
     #[error(transparent)]
     Spawn(#[from] SpawnError),
     /// The kernel refused what a supervisor cannot do without.
-    #[error("{what}: {why}; raise the container's limits (open files, memory)")]
+    #[error("{what}: {why}; {mend}", mend = limit(.why))]
     Kernel {
         /// What was refused.
         what: &'static str,
         /// As the kernel says.
         why: io::Error,
     },
+}
+
+/// Which limit is to be raised.
+fn limit(why: &io::Error) -> &'static str {
+    match why.raw_os_error() {
+        Some(libc::EMFILE) => "raise the limit of open files (RLIMIT_NOFILE)",
+        Some(libc::ENFILE) => "the machine has no more open files (fs.file-max)",
+        _ => "raise the container's limits (open files, memory)",
+    }
 }
 
 impl RunError {
@@ -169,11 +179,27 @@ impl Shown {
     }
 }
 
+/// Descriptors the runtime opens when it is built.
+const RUNTIME_DESCRIPTORS: usize = 6;
+
 fn new_runtime() -> Result<Runtime, RunError> {
+    // Some of its features panic where they find the table full.
+    room_for(RUNTIME_DESCRIPTORS).map_err(RunError::kernel("epoll"))?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(RunError::kernel("epoll"))
+}
+
+/// Whether `count` more descriptors can be opened.
+fn room_for(count: usize) -> io::Result<()> {
+    let stderr = io::stderr();
+    let taken: io::Result<Vec<OwnedFd>> = (0..count).map(|_| stderr.as_fd().try_clone_to_owned()).collect();
+    match taken {
+        // Only of a standard error that is closed, in a root without `/dev/null`.
+        Err(why) if why.raw_os_error() == Some(libc::EBADF) => Ok(()),
+        taken => taken.map(drop),
+    }
 }
 
 /// Serves health and the admin socket, drives the program to its end, and says the last words.

@@ -7,20 +7,18 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-
 use serde::de::{Deserialize as _, DeserializeSeed as _, IgnoredAny};
 
 use super::entry::Refusal;
 use super::error::{ConfigError, Origin};
 use super::reading::{Notes, ValueSeed};
 use super::schema::Config;
+use crate::child::{Awaited, wait_to_read};
 
 /// The most bytes a config has. It is read whole, so there has to be a most.
 const MOST_BYTES: usize = 1 << 20;
 
-/// How long a config that comes through a pipe may take: SIGTERM is kept, but not heeded, until the program
-/// runs.
+/// How long a config that comes through a pipe may take. A signal that ends programs ends that wait too.
 const PIPE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The most brackets open at once. The YAML reader's time grows with the square of them; a config has five.
@@ -52,11 +50,7 @@ pub fn read(path: &Path) -> Result<String, ConfigError> {
     }
     let bytes = match kind.is_file() {
         true => read_whole(file).map_err(system)?,
-        false => read_piped(file).map_err(system)?.ok_or_else(|| {
-            unreadable(format!(
-                "is a pipe that nobody wrote to the end within {PIPE_PATIENCE:?}"
-            ))
-        })?,
+        false => read_piped(file).map_err(system)?.map_err(unreadable)?,
     };
     if bytes.len() > MOST_BYTES {
         return Err(unreadable("is larger than 1 MiB, which no config is".to_owned()));
@@ -70,20 +64,23 @@ fn read_whole(file: File) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads a pipe to its end (`--config <(envsubst < config.yaml)`); none when that is too long in coming.
-fn read_piped(mut file: File) -> io::Result<Option<Vec<u8>>> {
+/// Reads a pipe to its end (`--config <(envsubst < config.yaml)`), or says why that did not come.
+fn read_piped(mut file: File) -> io::Result<Result<Vec<u8>, String>> {
     let end = Instant::now() + PIPE_PATIENCE;
     let mut bytes = Vec::new();
     let mut part = [0; 4096];
     while bytes.len() <= MOST_BYTES {
         let left = end.saturating_duration_since(Instant::now());
-        let mut pipe = [PollFd::new(file.as_fd(), PollFlags::POLLIN)];
-        if poll(
-            &mut pipe,
-            PollTimeout::try_from(left).unwrap_or(PollTimeout::ZERO),
-        )? == 0
-        {
-            return Ok(None);
+        match wait_to_read(file.as_fd(), left)? {
+            Awaited::Readable => {}
+            Awaited::Ended(signal) => {
+                return Ok(Err(format!("is a pipe; {signal} came before its end")));
+            }
+            Awaited::Nothing => {
+                return Ok(Err(format!(
+                    "is a pipe that nobody wrote to the end within {PIPE_PATIENCE:?}"
+                )));
+            }
         }
         match file.read(&mut part) {
             Ok(0) => break,
@@ -92,7 +89,7 @@ fn read_piped(mut file: File) -> io::Result<Option<Vec<u8>>> {
             Err(why) => return Err(why),
         }
     }
-    Ok(Some(bytes))
+    Ok(Ok(bytes))
 }
 
 /// Parses one layer's document; an empty one says nothing.

@@ -16,6 +16,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, send};
 use nix::sys::stat::{SFlag, fstat};
 
+use crate::child::write_now;
+
 /// The longest line. A pipe takes or refuses up to this much as a whole (pipe(7), `PIPE_BUF`).
 pub const LONGEST_LINE: usize = 4096;
 
@@ -33,7 +35,8 @@ pub enum Stderr {
     Own(File),
     /// A socket, where each send can be told not to wait.
     Socket,
-    /// A file, a terminal, or a pipe that cannot be opened anew: asked before each write.
+    /// A file, a terminal, or a pipe that cannot be opened anew: written to without waiting where the kernel
+    /// can, and asked before each write where it cannot (a terminal).
     Shared,
 }
 
@@ -97,6 +100,10 @@ fn send_now(line: &[u8]) -> io::Result<usize> {
 }
 
 fn write_if_ready(line: &[u8]) -> io::Result<usize> {
+    match write_now(io::stderr().as_fd(), line) {
+        Err(why) if why.kind() == io::ErrorKind::Unsupported => {}
+        answer => return answer,
+    }
     wait_for_room(PollTimeout::ZERO)?;
     // Not through io::Write: that calls a closed stderr a success.
     Ok(nix::unistd::write(io::stderr(), line)?)
