@@ -21,10 +21,12 @@
 //! | [`inflight`] | calls under way, as the child shows them |
 //! | [`kube`] | manifests: read, check, inject |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
+//! | [`hooks`] | what is called when the instance leaves traffic and when it comes back |
 //! | [`admin`] | the owner-only socket, and its client |
 //! | [`http`] | the HTTP/1 client of polls, checks and hooks |
 //! | `host` | a host that is dialled: its lookup, its first address that answers |
 //! | `socket_file` | the file of a unix socket, never stolen, never somebody else's |
+//! | [`secret`] | a text that nobody may see, and where it stands |
 //! | `paced` | sockets that leave the one thread to others in between |
 //! | [`telemetry`] | logs, metrics, the termination message |
 
@@ -34,10 +36,12 @@ pub mod cli;
 pub mod config;
 pub mod drain;
 pub mod health;
+pub mod hooks;
 mod host;
 pub mod http;
 pub mod inflight;
 pub mod kube;
 mod paced;
+pub mod secret;
 mod socket_file;
 pub mod telemetry;

@@ -227,6 +227,20 @@ fn each_rule_is_broken_by_one_change() {
         ("TG022", &[("image: app", "terminationMessagePath: /last-words")]),
         ("TG023", &[("30s, --,", "30s, --config, /etc/t.yaml, --,")]),
         (
+            "TG026",
+            &[(
+                "--, /app]",
+                "--, /app]\n          env: [{name: TIDEGATE_CONFIG, value: \"hooks: {onDrain: [{http: {url: 'http://r', timeout: 10s}}]}\"}]",
+            )],
+        ),
+        (
+            "TG027",
+            &[(
+                "--, /app]",
+                "--, /app]\n          env: [{name: TIDEGATE_CONFIG, value: \"hooks: {onDrain: [{consul: {address: 'http://r', serviceId: w, token: t}}]}\"}]",
+            )],
+        ),
+        (
             "TG025",
             &[("annotations: {}", "annotations: {tidegate.dev/ignore: TG999}")],
         ),

@@ -14,6 +14,9 @@ pub struct Command {
     pub program: OsString,
     /// What follows the program's name.
     pub args: Vec<OsString>,
+    /// Variables in front of those that tidegate was given: of a name that is there twice the first counts
+    /// (getenv(3)).
+    pub environment: Vec<(OsString, OsString)>,
     /// How it is wired up.
     pub wiring: Wiring,
 }
@@ -47,6 +50,8 @@ pub(super) struct Prepared {
     pub candidates: Vec<CString>,
     /// `argv`, not yet as pointers.
     pub arguments: Vec<CString>,
+    /// Its own variables as `NAME=value`, not yet with ours and as pointers.
+    pub environment: Vec<CString>,
     /// The `PATH` that was searched; none when the program is a path itself.
     pub searched: Option<OsString>,
 }
@@ -57,6 +62,7 @@ impl Command {
         Self {
             program: program.into(),
             args: args.into_iter().collect(),
+            environment: Vec::new(),
             wiring: Wiring::default(),
         }
     }
@@ -66,6 +72,11 @@ impl Command {
         let arguments = std::iter::once(&self.program)
             .chain(&self.args)
             .map(|argument| CString::new(argument.as_bytes()))
+            .collect::<Result<_, _>>()?;
+        let environment = self
+            .environment
+            .iter()
+            .map(|(name, value)| CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()))
             .collect::<Result<_, _>>()?;
         let name = self.program.as_bytes();
         let searched = match name.contains(&b'/') {
@@ -81,6 +92,7 @@ impl Command {
         Ok(Prepared {
             candidates,
             arguments,
+            environment,
             searched,
         })
     }

@@ -48,9 +48,11 @@ pub(super) fn start(
     let (reader, writer) = pipe().map_err(no_process)?;
     let candidates = pointers(&prepared.candidates);
     let arguments = pointers(&prepared.arguments);
+    let environment = (!prepared.environment.is_empty()).then(|| with_ours(&prepared.environment));
     let orders = Orders {
         candidates: &candidates,
         arguments: arguments.as_ptr(),
+        environment: environment.as_deref().map_or_else(ours, <[_]>::as_ptr),
         inherited,
         wires: wires
             .theirs
@@ -86,6 +88,7 @@ struct Orders<'a> {
     /// Paths as C strings, a null at the end.
     candidates: &'a [*const c_char],
     arguments: *const *const c_char,
+    environment: *const *const c_char,
     inherited: &'a Inherited,
     wires: [Option<RawFd>; 3],
     terminal: Option<RawFd>,
@@ -217,10 +220,9 @@ unsafe fn execute(orders: &Orders<'_>) -> Refusal {
         if candidate.is_null() {
             break;
         }
-        // SAFETY: the caller vouches for the pointers; `environ` is what exec gave us, and
-        // nothing in tidegate changes it.
+        // SAFETY: the caller vouches for the pointers.
         let errno = unsafe {
-            libc::execve(*candidate, orders.arguments, environ);
+            libc::execve(*candidate, orders.arguments, orders.environment);
             *libc::__errno_location()
         };
         match errno {
@@ -234,6 +236,29 @@ unsafe fn execute(orders: &Orders<'_>) -> Refusal {
         }
     }
     refusal
+}
+
+/// Our environment block, which exec gave us.
+#[allow(unsafe_code)]
+fn ours() -> *const *const c_char {
+    // SAFETY: nothing in tidegate changes it.
+    unsafe { environ }
+}
+
+/// Our environment block with `more` in front, null-terminated.
+#[allow(unsafe_code)]
+fn with_ours(more: &[CString]) -> Vec<*const c_char> {
+    let mut block: Vec<*const c_char> = more.iter().map(|variable| variable.as_ptr()).collect();
+    let mut next = ours();
+    // SAFETY: environ(7) is null, or an array of pointers that a null pointer ends.
+    unsafe {
+        while !next.is_null() && !(*next).is_null() {
+            block.push(*next);
+            next = next.add(1);
+        }
+    }
+    block.push(ptr::null());
+    block
 }
 
 #[allow(unsafe_code)]

@@ -125,11 +125,11 @@ mod tests {
 
     #[test]
     fn every_unsupported_key_has_its_line() {
-        let (outcome, out) = told("hooks: {onDrain: [{signal: TSTP}]}\nlifecycle: {tokenFile: /t}\n");
+        let (outcome, out) = told("lifecycle: {listen: 0.0.0.0:9096, tokenFile: /t}\n");
         assert_eq!(outcome, Outcome::Findings);
         assert_eq!(
             out,
-            "tidegate.yaml: hooks.onDrain: not supported by this version; leave it out\n\
+            "tidegate.yaml: lifecycle.listen: not supported by this version; leave it out\n\
              tidegate.yaml: lifecycle.tokenFile: not supported by this version; leave it out\n"
         );
     }

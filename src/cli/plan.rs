@@ -35,7 +35,7 @@ pub fn draw(settings: &Settings) -> String {
     }
     scale(&mut text, plan);
     sums(&mut text, settings);
-    if let Some(warning) = settings.warning() {
+    for warning in settings.warnings() {
         let _ = writeln!(text, "\nNote: {warning}");
     }
     text

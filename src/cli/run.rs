@@ -26,6 +26,7 @@ use crate::drain::hands::{Ended, Hands, Poller};
 use crate::drain::machine::Machine;
 use crate::health::tls::TlsError;
 use crate::health::{self, BindError, Board, Bound, Judge, Server};
+use crate::hooks::{Reach, Roster};
 use crate::inflight::Sources;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{log, termination};
@@ -104,7 +105,7 @@ pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Resu
 
 fn start_log(settings: &Settings) {
     log::start(settings.telemetry.log_format, settings.telemetry.verbosity);
-    if let Some(warning) = settings.warning() {
+    for warning in settings.warnings() {
         warn!(target: "config", "{warning}");
     }
 }
@@ -230,6 +231,15 @@ async fn supervise(
             settings.health.judges.clone(),
             shown.board.clone(),
             spawner.clone(),
+        ),
+        hooks: Roster::new(
+            settings.hooks.clone(),
+            Reach {
+                spawner: spawner.clone(),
+                child: Arc::clone(&child),
+                target: settings.child.signal_target,
+                metrics: shown.metrics.clone(),
+            },
         ),
         spawner,
         board: shown.board,

@@ -22,8 +22,16 @@ impl Settings {
         }
     }
 
-    /// What is allowed and can hardly be meant: nothing, or a line with the mend.
-    pub fn warning(&self) -> Option<String> {
+    /// What is allowed and can hardly be meant: lines with the mend.
+    pub fn warnings(&self) -> impl Iterator<Item = String> {
+        self.quiet_too_long()
+            .into_iter()
+            .chain(self.slow_hooks())
+            .chain(self.plain_secrets())
+    }
+
+    /// A quiet period that cannot come: nothing, or a line with the mend.
+    pub fn quiet_too_long(&self) -> Option<String> {
         let plan = &self.plan;
         let room = plan.most_in_flight();
         let measures = !self.inflight.is_empty() && plan.waits == Waits::Kept;

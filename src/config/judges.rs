@@ -118,7 +118,7 @@ impl Rules<'_> {
     }
 
     /// The program and its arguments; one at least, by the schema.
-    fn command(&self, key: &str, words: Vec<String>) -> Result<Command, ConfigError> {
+    pub(super) fn command(&self, key: &str, words: Vec<String>) -> Result<Command, ConfigError> {
         if words.iter().any(|word| word.contains('\0')) {
             return Err(self.refused(key, "holds a NUL, which no program can be given".to_owned()));
         }

@@ -18,6 +18,7 @@
 //! | `layers` | later wins |
 //! | `unsupported` | what can be written and is not done yet |
 //! | `settings`, `rules` | what is in force; defaults and the rules between keys |
+//! | `hooks` | the rules of `hooks` |
 //! | `judges` | the rules of `health.app` and `health.checks` |
 //! | `drain` | what the drain makes of it: the machine's rules, and what is worth a warning |
 //! | `error` | one line: layer, line, key, why, mend |
@@ -29,6 +30,7 @@ pub mod entry;
 pub mod environment;
 mod error;
 pub mod flags;
+mod hooks;
 mod inflight;
 mod judges;
 mod layers;

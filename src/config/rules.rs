@@ -54,6 +54,7 @@ impl Settings {
             drain,
             inflight,
             health: rules.health(config.health.unwrap_or_default())?,
+            hooks: rules.hooks(config.hooks.unwrap_or_default())?,
             admin: config.admin.and_then(|admin| admin.socket).unwrap_or_default(),
             telemetry: telemetry(config.telemetry.unwrap_or_default()),
         })

@@ -4,17 +4,35 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use hyper::StatusCode;
 use serde::de::MapAccess;
 
 use super::duration;
 use super::entry::{Entry, Form, Key, MOST_ITEMS, Refusal, Scalar, quoted};
 use super::reading::{At, KeySeed, ValueSeed};
+use super::section::{Shape, exactly_one, section};
+use crate::secret::Secret;
 
 impl Entry for u64 {
     const EXPECTS: &'static str = "a whole number, 0 or more";
 
     fn scalar(written: Scalar<'_>) -> Result<Self, Refusal> {
         whole(written, Self::EXPECTS, Self::MAX)
+    }
+}
+
+impl Entry for StatusCode {
+    const EXPECTS: &'static str = "the status of an answer, 200 to 599";
+
+    fn scalar(written: Scalar<'_>) -> Result<Self, Refusal> {
+        let code = whole(written, Self::EXPECTS, 599)?;
+        let status = u16::try_from(code)
+            .ok()
+            .and_then(|code| Self::from_u16(code).ok());
+        match status {
+            Some(status) if !status.is_informational() => Ok(status),
+            _ => Err(Refusal::unexpected(Self::EXPECTS, &written.to_string())),
+        }
     }
 }
 
@@ -138,19 +156,6 @@ impl Entry for WholeSeconds {
     }
 }
 
-/// Defines an enum of a few words, which are all that its key takes.
-macro_rules! choice {
-    ($(#[$meta:meta])* $name:ident, $expects:literal { $($(#[$note:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$note])* $variant,)*
-        }
-
-        $crate::config::scalars::words! { $name, $expects { $($variant = $word,)* } }
-    };
-}
-
 /// Reads an enum of another room by a few words, which are all that its key takes.
 macro_rules! words {
     ($name:ident, $expects:literal { $($variant:ident = $word:literal,)* }) => {
@@ -172,11 +177,43 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {choice, words};
+pub(crate) use words;
+
+section! {
+    /// Where a secret stands, when that is not in the config.
+    Elsewhere {
+        /// In a file.
+        file: PathBuf = "file",
+        /// In an environment variable.
+        env: String = "env",
+    }
+}
+
+impl Shape for Elsewhere {
+    fn shape(&self) -> Result<(), Refusal> {
+        exactly_one(&[("file", self.file.is_some()), ("env", self.env.is_some())])
+    }
+}
+
+impl Entry for Secret {
+    const EXPECTS: &'static str = "a text, {file: PATH} or {env: NAME}";
+
+    fn scalar(written: Scalar<'_>) -> Result<Self, Refusal> {
+        Ok(Self::Plain(written.text().to_owned()))
+    }
+
+    fn mapping<'de, A: MapAccess<'de>>(at: &At<'_>, map: A) -> Result<Self, A::Error> {
+        let elsewhere = Elsewhere::mapping(at, map)?;
+        Ok(match (elsewhere.file, elsewhere.env) {
+            (Some(file), _) => Self::File(file),
+            (None, env) => Self::Env(env.unwrap_or_default()),
+        })
+    }
+}
 
 /// HTTP headers by name. Values may be secrets, so `Debug` shows only the names.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Headers(pub Vec<(String, String)>);
+pub struct Headers(pub Vec<(String, Secret)>);
 
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -190,7 +227,7 @@ impl Entry for Headers {
     const EXPECTS: &'static str = "a mapping of header names to text";
 
     fn mapping<'de, A: MapAccess<'de>>(at: &At<'_>, mut map: A) -> Result<Self, A::Error> {
-        let mut headers: Vec<(String, String)> = Vec::new();
+        let mut headers: Vec<(String, Secret)> = Vec::new();
         while let Some(name) = map.next_key_seed(KeySeed(at))? {
             let place = at.key(&name);
             // RFC 9110, section 5.1: a field name is a token.
@@ -205,10 +242,12 @@ impl Entry for Headers {
                 return Err(place.refuse(Refusal(format!("more than {MOST_ITEMS} headers"))));
             }
             let value = map
-                .next_value_seed(ValueSeed::<String>::new(place))?
-                .unwrap_or_default();
+                .next_value_seed(ValueSeed::<Secret>::new(place))?
+                .unwrap_or_else(|| Secret::Plain(String::new()));
             // RFC 9110, section 5.5: no control characters, line ends above all.
-            if value.chars().any(|letter| letter.is_control() && letter != '\t') {
+            if let Secret::Plain(text) = &value
+                && text.chars().any(|letter| letter.is_control() && letter != '\t')
+            {
                 return Err(place.refuse(Refusal("a header's value has no control characters".to_owned())));
             }
             headers.push((name.into_owned(), value));
@@ -297,7 +336,10 @@ mod tests {
 
     #[test]
     fn header_values_are_not_shown() {
-        let headers = Headers(vec![("authorization".into(), "Bearer secret".into())]);
+        let headers = Headers(vec![(
+            "authorization".into(),
+            Secret::Plain("Bearer secret".into()),
+        )]);
         assert_eq!(format!("{headers:?}"), "[\"authorization\"]");
     }
 }

@@ -8,6 +8,7 @@ use crate::child::{Signal, Target};
 use crate::drain::Plan;
 use crate::drain::machine::OnUnknown;
 use crate::health::{Judges, Listen, Recovery, Tls};
+use crate::hooks::HookSettings;
 use crate::inflight::SourceConfig;
 use crate::telemetry::log::{Format, Verbosity};
 
@@ -26,6 +27,8 @@ pub struct Settings {
     pub inflight: Vec<SourceConfig>,
     /// The health server.
     pub health: HealthSettings,
+    /// What is called when the instance leaves traffic and when it comes back.
+    pub hooks: HookSettings,
     /// Where the owner's socket is.
     pub admin: Socket,
     /// Logs and the termination message.

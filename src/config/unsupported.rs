@@ -19,26 +19,6 @@ pub struct NotYet {
 /// All of them.
 pub const NOT_YET: &[NotYet] = &[
     NotYet {
-        key: "hooks.onDrain",
-        asked: |config| {
-            config
-                .hooks
-                .as_ref()
-                .and_then(|hooks| hooks.on_drain.as_ref())
-                .is_some_and(|hooks| !hooks.is_empty())
-        },
-    },
-    NotYet {
-        key: "hooks.onResume",
-        asked: |config| {
-            config
-                .hooks
-                .as_ref()
-                .and_then(|hooks| hooks.on_resume.as_ref())
-                .is_some_and(|hooks| !hooks.is_empty())
-        },
-    },
-    NotYet {
         key: "lifecycle.listen",
         asked: |config| {
             let listen = config

@@ -6,14 +6,14 @@
 mod desk;
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tracing::info;
 
 use self::desk::Desk;
 use super::hands::{Ended, Hands, Heard};
-use super::machine::{Event, Evidence, Machine, Told};
+use super::machine::{Action, Event, Evidence, Machine, Told};
 use super::order::Asked;
 use super::record::Trigger;
 use super::table::Phase;
@@ -23,6 +23,12 @@ use crate::health::Audience;
 /// Signals taken in one go before others have their turn: whoever queues them without end must
 /// not hold up the stop signal, SIGKILL, or the end of the child.
 const AT_ONCE: u32 = 64;
+
+/// So long the hooks of a hold are waited for when the program ends in it: there is no deadline then.
+const SETTLE_WITHOUT_DEADLINE: Duration = Duration::from_secs(5);
+
+/// What is kept of the budget for the report.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// Runs the child to its end. `early` are the signals that came before it was up; `asked` is
 /// what people and hooks ask of it, which may be nobody.
@@ -66,6 +72,9 @@ impl Driver {
         loop {
             let now = Instant::now();
             while let Some(action) = self.machine.poll_action() {
+                if action == Action::Exit {
+                    self.settle_hooks().await;
+                }
                 if let Some(ended) = self.hands.perform(action, &self.machine, &self.tell, now) {
                     self.publish(now);
                     return Ok(ended);
@@ -92,6 +101,7 @@ impl Driver {
                 Some(heard) = self.heard.recv() => self.hear(heard),
                 Some(asked) = self.desk.next() => self.attend(asked),
                 () = self.hands.board.changed(), if listening => {}
+                () = self.hands.hooks.changed(), if listening => {}
                 () = at(wake) => self.tick(),
                 // Other tasks and the clock have had their turn, and there was nothing.
                 () = tokio::task::yield_now(), if !signals_turn => {}
@@ -160,6 +170,17 @@ impl Driver {
         }
     }
 
+    /// Lets the hooks that are still tried come to their end, inside the budget: a program that is gone at once
+    /// has not left its registry yet.
+    async fn settle_hooks(&mut self) {
+        let soon = Instant::now() + SETTLE_WITHOUT_DEADLINE;
+        let deadline = self.machine.deadline();
+        let end = deadline.map_or(soon, |deadline| {
+            deadline.checked_sub(LAST_WORDS).unwrap_or(deadline)
+        });
+        self.hands.hooks.settle(end).await;
+    }
+
     // What is known of those who have to be told.
 
     fn wants_evidence(&self) -> bool {
@@ -178,7 +199,7 @@ impl Driver {
         let audience = self.hands.board.audience(now);
         let evidence = Evidence {
             audience: told(&audience),
-            hooks: Told::Nobody,
+            hooks: self.hands.hooks.told(),
         };
         self.machine.handle(now, Event::Evidence(evidence));
         if audience.watchers == audience.watchers_told {

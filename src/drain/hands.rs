@@ -14,6 +14,7 @@ use super::report::{Ending, Report, trigger_name};
 use super::table::Phase;
 use crate::child::{Child, ChildEnd, Leftovers, Received, Signal, Signals, Spawner, SuccessCodes, Target};
 use crate::health::{Board, Judge};
+use crate::hooks::{Roster, Summary};
 use crate::inflight::{Reading, Sample, Sources, Unknown};
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::stderr;
@@ -35,6 +36,8 @@ pub struct Hands {
     pub board: Board,
     /// Who sets them.
     pub judge: Judge,
+    /// What is called when the instance leaves traffic and when it comes back.
+    pub hooks: Roster,
     /// The numbers that are served.
     pub metrics: Metrics,
     /// Where calls in flight are counted.
@@ -93,7 +96,8 @@ impl Hands {
                 self.board.drain();
                 self.judge.pause();
             }
-            Action::Deregister | Action::Register => {}
+            Action::Deregister => self.hooks.leave(),
+            Action::Register => self.hooks.come_back(),
             Action::Look => self.poller.look(now, tell),
             Action::StopChild => self.stop_child(machine.record()),
             Action::KillChild => self.kill_child(machine.record()),
@@ -255,11 +259,12 @@ impl Hands {
             child: self.child_end,
             exit_code,
             dropped_log_lines: stderr::dropped(),
+            hooks: Summary::of(&self.hooks.outcomes()),
         };
         Ended {
             exit_code,
             deadline: record.deadline,
-            report: Report::new(record, ending, now),
+            report: Report::new(record, &ending, now),
         }
     }
 

@@ -9,6 +9,7 @@ use super::quiet::InFlight;
 use super::record::{Record, Trigger, Verdict};
 use super::table::Phase;
 use crate::child::{ChildEnd, Signal};
+use crate::hooks::Summary;
 
 /// What a run came to. Its JSON is the termination message; the field names are stable.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,6 +33,8 @@ pub struct Report {
     pub budget_millis: u64,
     /// The time it took from the trigger on, in milliseconds; null when nothing set it off.
     pub spent_millis: Option<u64>,
+    /// What the hooks came to.
+    pub hooks: Summary,
     /// Log lines that could not be written.
     pub dropped_log_lines: u64,
     /// All of it in a sentence.
@@ -69,7 +72,7 @@ pub struct ChildReport {
 }
 
 /// The end of a run, beside what the machine recorded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Ending {
     /// How the child ended; `None` if it had not when the deadline passed.
     pub child: Option<ChildEnd>,
@@ -77,11 +80,13 @@ pub struct Ending {
     pub exit_code: u8,
     /// Log lines that could not be written.
     pub dropped_log_lines: u64,
+    /// What the hooks came to.
+    pub hooks: Summary,
 }
 
 impl Report {
     /// The report of a run that is over at `now`.
-    pub fn new(record: &Record, ending: Ending, now: Instant) -> Self {
+    pub fn new(record: &Record, ending: &Ending, now: Instant) -> Self {
         let verdict = record.verdict.unwrap_or(Verdict::ChildExited);
         let lasted = |phase| record.lasted(phase).map(millis);
         Self {
@@ -101,6 +106,7 @@ impl Report {
             exit_code: ending.exit_code,
             budget_millis: millis(record.plan.budget.0),
             spent_millis: record.spent(now).map(millis),
+            hooks: ending.hooks.clone(),
             dropped_log_lines: ending.dropped_log_lines,
             message: sentence(record, verdict, ending, now),
         }
@@ -123,7 +129,7 @@ impl ChildReport {
 }
 
 /// What a person reads in `kubectl describe pod`.
-fn sentence(record: &Record, verdict: Verdict, ending: Ending, now: Instant) -> String {
+fn sentence(record: &Record, verdict: Verdict, ending: &Ending, now: Instant) -> String {
     let why = match (verdict, count(record.in_flight)) {
         (Verdict::Drained, Some(left)) if left > 0 => {
             format!("drained: {left} calls under way, no more than the threshold")
@@ -166,13 +172,17 @@ fn sentence(record: &Record, verdict: Verdict, ending: Ending, now: Instant) -> 
         (Some(end @ ChildEnd::Signaled { .. }), false) => format!("the program was {end}"),
         (Some(end), false) => format!("the program {end}"),
     };
+    let hooks = match &ending.hooks.first_failure {
+        Some(failure) => format!("; not out of every registry: {failure}"),
+        None => String::new(),
+    };
     match record.spent(now) {
         Some(spent) => format!(
-            "{why}; {end}; {:.1} s of {} used",
+            "{why}; {end}{hooks}; {:.1} s of {} used",
             spent.as_secs_f64(),
             super::budget::Seconds(record.plan.budget.0)
         ),
-        None => format!("{why}; {end}"),
+        None => format!("{why}; {end}{hooks}"),
     }
 }
 

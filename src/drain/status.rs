@@ -12,6 +12,7 @@ use super::record::Verdict;
 use super::report::trigger_name;
 use super::table::Phase;
 use crate::health;
+use crate::hooks::Outcome;
 
 /// What a run is doing. Its JSON is what `tidegate status -o json` prints; the field names are stable
 /// (docs/admin.md).
@@ -64,6 +65,9 @@ pub struct Facts {
     pub stalled: bool,
     /// Who has been told that this instance is leaving.
     pub propagation: Propagation,
+    /// How the hooks stand, of this leaving or the last coming back.
+    #[serde(default)]
+    pub hooks: Vec<Outcome>,
     /// The wrapped program.
     pub child: ChildStatus,
     /// What health shows, by service; the empty name is the whole.
@@ -136,6 +140,7 @@ impl Facts {
             unknown_polls: record.unknown,
             stalled: record.stalled,
             propagation: Propagation::of(&hands.board.audience(now), machine.phase()),
+            hooks: hands.hooks.outcomes(),
             child: ChildStatus {
                 pid: hands.child.pid(),
                 end: hands.child_end.map(|end| end.to_string()),

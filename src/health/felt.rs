@@ -1,4 +1,4 @@
-//! A socket whose reads are felt in the connection's pulse, and mended.
+//! A socket whose reads are felt in the connection's pulse, and mended where they need it.
 
 use std::io;
 use std::pin::Pin;
@@ -21,15 +21,16 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 pub(super) struct Felt {
     socket: Box<dyn Socket>,
     pulse: Arc<Pulse>,
-    mender: Mender,
+    mender: Option<Mender>,
 }
 
 impl Felt {
-    pub(super) fn new(socket: Box<dyn Socket>, pulse: Arc<Pulse>) -> Self {
+    /// `mender` mends what HTTP/2 clients say, where they need it.
+    pub(super) fn new(socket: Box<dyn Socket>, pulse: Arc<Pulse>, mender: Option<Mender>) -> Self {
         Self {
             socket,
             pulse,
-            mender: Mender::new(),
+            mender,
         }
     }
 }
@@ -46,8 +47,8 @@ impl AsyncRead for Felt {
         let bytes = &mut buffer.filled_mut()[before..];
         if !bytes.is_empty() {
             let (preface, protocol) = this.pulse.read(bytes, Instant::now());
-            if protocol == Protocol::Http2 {
-                this.mender.mend(&mut bytes[preface..]);
+            if let (Some(mender), Protocol::Http2) = (&mut this.mender, protocol) {
+                mender.mend(&mut bytes[preface..]);
             }
         }
         polled

@@ -5,6 +5,7 @@ use std::fmt;
 use base64::Engine;
 use hyper::Uri;
 use hyper::header::HeaderValue;
+use hyper::http::uri::InvalidUri;
 use thiserror::Error;
 
 use super::place::{PlaceError, host_and_port, is_host};
@@ -13,6 +14,7 @@ use crate::host::Host;
 /// An address to poll. Shown, it has neither userinfo nor query string, which may hold secrets.
 #[derive(Clone)]
 pub struct Endpoint {
+    scheme: Scheme,
     host: Host,
     port: u16,
     /// `host:port` as the Host header has it.
@@ -21,6 +23,15 @@ pub struct Endpoint {
     target: Uri,
     authorization: Option<HeaderValue>,
     shown: String,
+}
+
+/// How its host is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// Over TLS.
+    Https,
 }
 
 /// A URL that cannot be polled. Its text is one line and shows neither userinfo nor query string.
@@ -62,6 +73,22 @@ impl Endpoint {
     ///
     /// Another scheme, no host, a bad port, and letters a URL cannot hold.
     pub fn parse(url: &str) -> Result<Self, UrlError> {
+        let endpoint = Self::parse_any(url)?;
+        match endpoint.scheme {
+            Scheme::Http => Ok(endpoint),
+            Scheme::Https => Err(UrlError {
+                shown: without_secrets(url),
+                problem: UrlProblem::Https,
+            }),
+        }
+    }
+
+    /// The same with `https://` as well, where the port defaults to 443.
+    ///
+    /// # Errors
+    ///
+    /// As [`Endpoint::parse`].
+    pub fn parse_any(url: &str) -> Result<Self, UrlError> {
         Self::take_apart(url).map_err(|problem| UrlError {
             shown: without_secrets(url),
             problem,
@@ -70,12 +97,11 @@ impl Endpoint {
 
     fn take_apart(url: &str) -> Result<Self, UrlProblem> {
         let (scheme, rest) = url.split_once("://").ok_or(UrlProblem::NotAUrl)?;
-        if scheme.eq_ignore_ascii_case("https") {
-            return Err(UrlProblem::Https);
-        }
-        if !scheme.eq_ignore_ascii_case("http") {
-            return Err(UrlProblem::Scheme);
-        }
+        let (scheme, default_port) = match scheme.to_ascii_lowercase().as_str() {
+            "http" => (Scheme::Http, 80),
+            "https" => (Scheme::Https, 443),
+            _ => return Err(UrlProblem::Scheme),
+        };
         let rest = rest.split('#').next().unwrap_or_default();
         let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
         let (userinfo, place) = match authority.rsplit_once('@') {
@@ -86,7 +112,7 @@ impl Endpoint {
         let (host, port) = if has_port {
             host_and_port(place)?
         } else {
-            (place, 80)
+            (place, default_port)
         };
         if !is_host(host) {
             return Err(PlaceError::NoHost.into());
@@ -104,11 +130,16 @@ impl Endpoint {
         let slash = if target.starts_with('/') { "" } else { "/" };
         let target = format!("{slash}{target}");
         let path = target.split('?').next().unwrap_or_default();
+        let word = match scheme {
+            Scheme::Http => "http",
+            Scheme::Https => "https",
+        };
         Ok(Self {
+            scheme,
             host: Host::of(host),
             port,
             authority: HeaderValue::from_str(place).map_err(|_| PlaceError::NoHost)?,
-            shown: format!("http://{place}{path}"),
+            shown: format!("{word}://{place}{path}"),
             target: target.parse().map_err(|_| UrlProblem::Letter)?,
             authorization: userinfo.map(basic),
         })
@@ -131,6 +162,26 @@ impl Endpoint {
             self.target = Uri::from_static(target);
         }
         self
+    }
+
+    /// The endpoint with `path`, which begins with a slash and may have a query, behind its own path; its own
+    /// query is dropped.
+    ///
+    /// # Errors
+    /// The two are no path together.
+    pub(crate) fn below(&self, path: &str) -> Result<Self, InvalidUri> {
+        let target = format!("{}{path}", self.target.path().trim_end_matches('/'));
+        let added = path.split('?').next().unwrap_or_default();
+        Ok(Self {
+            target: target.parse()?,
+            shown: format!("{}{added}", self.shown.trim_end_matches('/')),
+            ..self.clone()
+        })
+    }
+
+    /// Whether it is spoken to in the clear or over TLS.
+    pub fn scheme(&self) -> Scheme {
+        self.scheme
     }
 
     pub(super) fn host(&self) -> &Host {

@@ -39,6 +39,9 @@ pub enum Fault {
     /// The connection ended within the answer.
     #[error("the connection was cut before the answer was complete")]
     Cut,
+    /// No secure connection came about.
+    #[error("TLS: {0}")]
+    Tls(String),
     /// Anything else wrong with the exchange.
     #[error("{0}")]
     Exchange(String),

@@ -1,12 +1,18 @@
 //! The HTTP/1 client of polls, checks and hooks: `endpoint` is the URL taken apart, `place` the host and port in it,
-//! `client` the one connection, `fault` why there was no answer.
+//! `client` the one connection of a poll, `call` one exchange on its own, `trust` whose certificates are
+//! believed in it, `fault` why there was no answer.
 
+mod call;
 mod client;
 mod endpoint;
 mod fault;
 mod place;
+mod trust;
 
+pub use call::{Reply, Request};
+pub(crate) use call::{call, escaped};
 pub use client::{Answer, Client, Framing, MAX_BODY, MAX_HEADER};
-pub use endpoint::{Endpoint, UrlError, UrlProblem};
+pub use endpoint::{Endpoint, Scheme, UrlError, UrlProblem};
 pub use fault::{Fault, Stage};
 pub use place::{PlaceError, host_and_port, is_host};
+pub use trust::Trust;

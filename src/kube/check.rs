@@ -133,7 +133,7 @@ fn settings(source: &Source, findings: &mut Vec<Finding>) {
         mend: String::new(),
     };
     match config::check(source.name.as_ref(), &source.text) {
-        Ok(settings) => findings.extend(settings.warning().map(|warning| {
+        Ok(settings) => findings.extend(settings.warnings().map(|warning| {
             let message = format!("{}: note: {warning}", source.name);
             finding(BUDGET, None, message).severity(Severity::Note)
         })),

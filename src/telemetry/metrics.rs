@@ -17,6 +17,7 @@ use prometheus_client::registry::Registry;
 use super::stderr;
 use crate::drain::record::Verdict;
 use crate::drain::table::{PHASES, Phase};
+use crate::hooks::{HookState, Way};
 
 /// The numbers of one run; clones share them.
 #[derive(Clone, Debug)]
@@ -41,8 +42,37 @@ pub struct Numbers {
     pub verdicts: [u64; Verdict::ALL.len()],
     /// Children that had to be killed because the deadline was near.
     pub forced_kills: u64,
+    /// What hooks came to.
+    pub hook_results: HookResults,
     /// Processes reaped that were not the child.
     pub orphans_reaped: u64,
+}
+
+/// What hooks came to, by the way they were for.
+#[derive(Clone, Debug, Default)]
+pub struct HookResults([[u64; 3]; 2]);
+
+const WAYS: [Way; 2] = [Way::Out, Way::Back];
+const RESULTS: [(HookState, &str); 3] = [
+    (HookState::Done, "success"),
+    (HookState::Failed, "failure"),
+    (HookState::Abandoned, "abandoned"),
+];
+
+impl HookResults {
+    /// One more that ended so; one that runs has no result.
+    pub fn count(&mut self, way: Way, state: HookState) {
+        if let Some(result) = RESULTS.iter().position(|(known, _)| *known == state) {
+            self.0[way as usize][result] += 1;
+        }
+    }
+
+    fn each(&self) -> impl Iterator<Item = ([(&'static str, &'static str); 2], u64)> {
+        WAYS.into_iter().flat_map(|way| {
+            let counts = RESULTS.iter().zip(self.0[way as usize]);
+            counts.map(move |((_, result), count)| ([("on", way.key()), ("result", *result)], count))
+        })
+    }
 }
 
 impl Default for Metrics {
@@ -56,6 +86,7 @@ impl Default for Metrics {
             phase_durations: [None; PHASES],
             verdicts: [0; Verdict::ALL.len()],
             forced_kills: 0,
+            hook_results: HookResults::default(),
             orphans_reaped: 0,
         })))
     }
@@ -137,6 +168,11 @@ impl Collector for Metrics {
             "Children killed because the deadline was near",
             numbers.forced_kills,
         )?;
+        page.counters(
+            "hook_results",
+            "Hooks that ended, by what they were for and what they came to",
+            numbers.hook_results.each(),
+        )?;
         page.counter(
             "orphans_reaped",
             "Processes reaped that were not the child",
@@ -158,7 +194,7 @@ impl Collector for Metrics {
 /// One metric family after the other.
 struct Page<'a, 'e>(&'a mut DescriptorEncoder<'e>);
 
-type Labels = [(&'static str, &'static str); 1];
+type Labels<const N: usize> = [(&'static str, &'static str); N];
 
 impl Page<'_, '_> {
     fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) -> fmt::Result {
@@ -176,11 +212,11 @@ impl Page<'_, '_> {
         counter.encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
     }
 
-    fn gauges(
+    fn gauges<const N: usize>(
         &mut self,
         name: &str,
         help: &str,
-        values: impl IntoIterator<Item = (Labels, f64)>,
+        values: impl IntoIterator<Item = (Labels<N>, f64)>,
     ) -> fmt::Result {
         self.family(
             name,
@@ -191,11 +227,11 @@ impl Page<'_, '_> {
         )
     }
 
-    fn counters(
+    fn counters<const N: usize>(
         &mut self,
         name: &str,
         help: &str,
-        values: impl IntoIterator<Item = (Labels, u64)>,
+        values: impl IntoIterator<Item = (Labels<N>, u64)>,
     ) -> fmt::Result {
         self.family(
             name,
@@ -206,14 +242,14 @@ impl Page<'_, '_> {
         )
     }
 
-    fn family<M: EncodeMetric>(
+    fn family<M: EncodeMetric, const N: usize>(
         &mut self,
         name: &str,
         help: &str,
-        metrics: impl Iterator<Item = (Labels, M)>,
+        metrics: impl Iterator<Item = (Labels<N>, M)>,
     ) -> fmt::Result
     where
-        Labels: EncodeLabelSet,
+        Labels<N>: EncodeLabelSet,
     {
         let mut metrics = metrics.peekable();
         let Some(kind) = metrics.peek().map(|(_, metric)| metric.metric_type()) else {

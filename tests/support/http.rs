@@ -24,12 +24,27 @@ pub struct Answer {
 /// # Panics
 /// When the answer is not HTTP.
 pub fn get(address: SocketAddr, path: &str) -> std::io::Result<Answer> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+    exchange(address, &request)
+}
+
+/// POSTs JSON to `path`, in HTTP/1.0, so that the answer is not chunked.
+///
+/// # Errors
+/// What the socket said.
+///
+/// # Panics
+/// When the answer is not HTTP.
+pub fn post(address: SocketAddr, path: &str, body: &str) -> std::io::Result<Answer> {
+    let length = body.len();
+    let head = format!("POST {path} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {length}");
+    exchange(address, &format!("{head}\r\n\r\n{body}"))
+}
+
+fn exchange(address: SocketAddr, request: &str) -> std::io::Result<Answer> {
     let mut socket = TcpStream::connect_timeout(&address, PATIENCE)?;
     socket.set_read_timeout(Some(PATIENCE))?;
-    write!(
-        socket,
-        "GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n"
-    )?;
+    socket.write_all(request.as_bytes())?;
     let mut bytes = Vec::new();
     socket.read_to_end(&mut bytes)?;
     let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -1,21 +1,26 @@
-//! `hooks`: what is called when the drain begins or is undone.
+//! `hooks`: what is called when the instance leaves traffic and when it comes back.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+use hyper::StatusCode;
+
 use crate::child::Signal;
-use crate::http::Endpoint;
+use crate::hooks::{ConsulMode, EurekaMode, NacosApi, NacosMode};
+use crate::secret::Secret;
 
 use super::super::entry::Refusal;
-use super::super::scalars::{Headers, choice};
+use super::super::scalars::{Headers, words};
 use super::super::section::{Shape, exactly_one, required, section};
+use super::super::url::Url;
 use super::Exec;
 
 section! {
     /// `hooks`
     Hooks {
-        /// When the drain begins.
+        /// When the drain or a hold begins.
         on_drain: Vec<Hook> = "onDrain",
-        /// When it is undone.
+        /// When that is undone.
         on_resume: Vec<Hook> = "onResume",
     }
 }
@@ -29,6 +34,8 @@ section! {
         eureka: Eureka = "eureka",
         /// Leave a Nacos registry.
         nacos: Nacos = "nacos",
+        /// Leave etcd.
+        etcd: Etcd = "etcd",
         /// Call a URL.
         http: HttpHook = "http",
         /// Run a program.
@@ -42,47 +49,122 @@ section! {
     /// `consul`
     Consul {
         /// The agent.
-        address: Endpoint = "address",
+        address: Url = "address",
         /// The service's id there.
         service_id: String = "serviceId",
         /// How it is taken out.
         mode: ConsulMode = "mode",
+        /// Its ACL token.
+        token: Secret = "token",
+        /// What brings a deregistered service back: the JSON of a registration.
+        registration: String = "registration",
+        /// The CA certificates that are believed.
+        ca: PathBuf = "ca",
+        /// A slower try has failed.
+        timeout: Duration = "timeout",
+        /// So many tries after the first.
+        retries: u64 = "retries",
     }
 }
 
-choice! {
-    /// How a service is taken out of Consul.
-    ConsulMode, "maintenance or deregister" {
-        /// It is marked, and comes back by itself.
-        Maintenance = "maintenance",
-        /// It is removed.
-        Deregister = "deregister",
-    }
-}
+words! { ConsulMode, "maintenance or deregister" {
+    Maintenance = "maintenance",
+    Deregister = "deregister",
+} }
 
 section! {
     /// `eureka`
     Eureka {
         /// The registry, with its path.
-        address: Endpoint = "address",
+        address: Url = "address",
         /// The app's name there.
         app: String = "app",
         /// The instance's id there.
         instance_id: String = "instanceId",
+        /// How it is taken out.
+        mode: EurekaMode = "mode",
+        /// The CA certificates that are believed.
+        ca: PathBuf = "ca",
+        /// A slower try has failed.
+        timeout: Duration = "timeout",
+        /// So many tries after the first.
+        retries: u64 = "retries",
     }
 }
+
+words! { EurekaMode, "outOfService or deregister" {
+    OutOfService = "outOfService",
+    Deregister = "deregister",
+} }
 
 section! {
     /// `nacos`
     Nacos {
         /// The registry.
-        address: Endpoint = "address",
+        address: Url = "address",
         /// The service's name there.
         service_name: String = "serviceName",
         /// The instance's address there.
         ip: String = "ip",
         /// The instance's port there.
         port: u16 = "port",
+        /// How it is taken out.
+        mode: NacosMode = "mode",
+        /// Which API is spoken.
+        api: NacosApi = "api",
+        /// The service's group.
+        group: String = "group",
+        /// The service's namespace.
+        namespace: String = "namespace",
+        /// The instance's cluster.
+        cluster: String = "cluster",
+        /// Whether it is registered with a heartbeat.
+        ephemeral: bool = "ephemeral",
+        /// Who we are there.
+        user: String = "user",
+        /// And our password.
+        password: Secret = "password",
+        /// The CA certificates that are believed.
+        ca: PathBuf = "ca",
+        /// A slower try has failed.
+        timeout: Duration = "timeout",
+        /// So many tries after the first.
+        retries: u64 = "retries",
+    }
+}
+
+words! { NacosMode, "disable, weight or deregister" {
+    Disable = "disable",
+    Weight = "weight",
+    Deregister = "deregister",
+} }
+
+words! { NacosApi, "v1 or v2" {
+    V1 = "v1",
+    V2 = "v2",
+} }
+
+section! {
+    /// `etcd`
+    Etcd {
+        /// The endpoint.
+        address: Url = "address",
+        /// A key to delete.
+        key: String = "key",
+        /// A lease to revoke, in hexadecimal.
+        lease: String = "lease",
+        /// A file that holds its id.
+        lease_file: PathBuf = "leaseFile",
+        /// Who we are there.
+        user: String = "user",
+        /// And our password.
+        password: Secret = "password",
+        /// The CA certificates that are believed.
+        ca: PathBuf = "ca",
+        /// A slower try has failed.
+        timeout: Duration = "timeout",
+        /// So many tries after the first.
+        retries: u64 = "retries",
     }
 }
 
@@ -92,13 +174,15 @@ section! {
         /// GET, PUT, POST, DELETE, …
         method: String = "method",
         /// What is called.
-        url: Endpoint = "url",
+        url: Url = "url",
         /// Headers, by name.
         headers: Headers = "headers",
         /// The body sent.
         body: String = "body",
         /// The statuses that are a success.
-        expect: Vec<u16> = "expect",
+        expect: Vec<StatusCode> = "expect",
+        /// The CA certificates that are believed.
+        ca: PathBuf = "ca",
         /// A slower try has failed.
         timeout: Duration = "timeout",
         /// So many tries after the first.
@@ -114,6 +198,7 @@ impl Shape for Hook {
             ("consul", self.consul.is_some()),
             ("eureka", self.eureka.is_some()),
             ("nacos", self.nacos.is_some()),
+            ("etcd", self.etcd.is_some()),
             ("http", self.http.is_some()),
             ("exec", self.exec.is_some()),
             ("signal", self.signal.is_some()),
@@ -141,12 +226,33 @@ impl Shape for Nacos {
         required("address", &self.address)?;
         required("serviceName", &self.service_name)?;
         required("ip", &self.ip)?;
-        required("port", &self.port)
+        required("port", &self.port)?;
+        both_or_neither(self.user.is_some(), self.password.is_some())
+    }
+}
+
+impl Shape for Etcd {
+    fn shape(&self) -> Result<(), Refusal> {
+        required("address", &self.address)?;
+        both_or_neither(self.user.is_some(), self.password.is_some())?;
+        exactly_one(&[
+            ("key", self.key.is_some()),
+            ("lease", self.lease.is_some()),
+            ("leaseFile", self.lease_file.is_some()),
+        ])
     }
 }
 
 impl Shape for HttpHook {
     fn shape(&self) -> Result<(), Refusal> {
         required("url", &self.url)
+    }
+}
+
+fn both_or_neither(user: bool, password: bool) -> Result<(), Refusal> {
+    match (user, password) {
+        (true, false) => Err(Refusal("user without password".to_owned())),
+        (false, true) => Err(Refusal("password without user".to_owned())),
+        _ => Ok(()),
     }
 }

@@ -23,7 +23,7 @@ use super::signal::StopSignal;
 
 pub use drain::{Drain, Propagation, Range};
 pub use health::{App, Check, Health, Tls};
-pub use hooks::{Consul, ConsulMode, Eureka, Hook, Hooks, HttpHook, Nacos};
+pub use hooks::{Consul, Etcd, Eureka, Hook, Hooks, HttpHook, Nacos};
 pub use inflight::{Exec, FileSource, Json, Known, Prometheus, Source, Tcp};
 
 section! {

@@ -540,27 +540,6 @@ fn rules_between_keys_name_the_keys_and_where_they_were_written() {
 #[test]
 fn what_this_version_does_not_do_is_refused_never_ignored() {
     let asking = [
-        (
-            "hooks.onDrain",
-            "hooks: {onDrain: [{consul: {address: 'http://h:8500', serviceId: w, mode: maintenance}}]}",
-        ),
-        (
-            "hooks.onDrain",
-            "hooks: {onDrain: [{eureka: {address: 'http://h/eureka', app: W, instanceId: w}}]}",
-        ),
-        (
-            "hooks.onDrain",
-            "hooks: {onDrain: [{nacos: {address: 'http://h', serviceName: w, ip: 10.0.0.7, port: 1}}]}",
-        ),
-        (
-            "hooks.onDrain",
-            "hooks: {onDrain: [{http: {method: PUT, url: 'http://h', headers: {}, body: '', expect: [200], timeout: 2s, retries: 2}}]}",
-        ),
-        (
-            "hooks.onDrain",
-            "hooks: {onDrain: [{exec: {command: [/x], timeout: 2s}}]}",
-        ),
-        ("hooks.onResume", "hooks: {onResume: [{signal: SIGTSTP}]}"),
         ("lifecycle.listen", "lifecycle: {listen: '0.0.0.0:9096'}"),
         ("lifecycle.tokenFile", "lifecycle: {tokenFile: /x}"),
     ];

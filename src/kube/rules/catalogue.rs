@@ -45,6 +45,8 @@ rules! {
     UNPROVEN "TG023" "unproven" Note "all of the settings are in the input";
     NOTHING_WRAPPED "TG024" "nothing-wrapped" Note "some container runs tidegate";
     UNKNOWN_SILENCE "TG025" "unknown-silence" Note "what is silenced is a rule";
+    HOOK_SLOW "TG026" "hook-slow" Warning "a hook has left the registry before the calls stop";
+    HOOK_SECRET "TG027" "hook-secret" Warning "tokens and passwords of hooks do not stand in the config";
 }
 
 /// The rule of an id, or of a name.

@@ -40,6 +40,7 @@ type Check = fn(Case<'_>, &mut Vec<Finding>);
 const CHECKS: &[Check] = &[
     settings::are_valid,
     settings::are_known,
+    settings::hooks_are_sound,
     settings::termination_message_is_read,
     time::grace_is_the_same,
     time::grace_is_long_enough,

@@ -5,7 +5,7 @@ use crate::config::ConfigError;
 use super::super::finding::Finding;
 use super::super::wrapped::Known;
 use super::Case;
-use super::catalogue::{BUDGET, CONFIG_INVALID, TERMINATION_MESSAGE, UNPROVEN};
+use super::catalogue::{BUDGET, CONFIG_INVALID, HOOK_SECRET, HOOK_SLOW, TERMINATION_MESSAGE, UNPROVEN};
 
 /// Where the kubelet looks for last words unless it is told otherwise (the API's own default).
 const DEFAULT_MESSAGE_PATH: &str = "/dev/termination-log";
@@ -39,10 +39,26 @@ pub fn are_valid(case: Case<'_>, findings: &mut Vec<Finding>) {
         Known::Valid(settings) => {
             let severity = super::super::finding::Severity::Note;
             let note = |said| Finding::in_container(BUDGET, wrapped, "", said, "").severity(severity);
-            findings.extend(settings.warning().map(note));
+            findings.extend(settings.quiet_too_long().map(note));
         }
         Known::Unknown(_) => {}
     }
+}
+
+/// TG026, TG027: hooks are in time, and keep their secrets.
+pub fn hooks_are_sound(case: Case<'_>, findings: &mut Vec<Finding>) {
+    let Known::Valid(settings) = &case.wrapped.settings else {
+        return;
+    };
+    let slow = settings.slow_hooks().into_iter().map(|said| (HOOK_SLOW, said));
+    let plain = settings
+        .plain_secrets()
+        .into_iter()
+        .map(|said| (HOOK_SECRET, said));
+    findings.extend(
+        slow.chain(plain)
+            .map(|(rule, said)| Finding::in_container(rule, case.wrapped, "", said, "")),
+    );
 }
 
 /// TG023: nothing that could be wrong is out of sight.

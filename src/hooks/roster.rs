@@ -1,0 +1,285 @@
+//! All hooks of a run.
+//!
+//! Leaving and coming back are rounds. In a round the hooks run side by side; the next begins when none of
+//! them has a try under way. So a call that brings the instance back has been answered, or its time is
+//! up, before one that takes it out is sent: SIGTERM during a resume leaves it out.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::attempts::attempt;
+use super::deed::Doer;
+use super::outcome::{HookState, Outcome};
+use super::{HookSettings, Way};
+use crate::child::{Child, Spawner, Target};
+use crate::drain::machine::Told;
+use crate::telemetry::metrics::Metrics;
+
+/// What hooks reach in the world.
+#[derive(Clone)]
+pub struct Reach {
+    /// Starts programs.
+    pub spawner: Spawner,
+    /// Gets signals.
+    pub child: Arc<Child>,
+    /// The child alone, or its process group.
+    pub target: Target,
+    /// Counts results.
+    pub metrics: Metrics,
+}
+
+/// Which way is wanted now. Every change of it is a round.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wanted(Option<Way>);
+
+impl Wanted {
+    pub fn way(self) -> Option<Way> {
+        self.0
+    }
+}
+
+/// How the hooks of the round stand.
+#[derive(Clone, Debug)]
+pub(super) struct Outcomes {
+    all: Arc<Mutex<Vec<Outcome>>>,
+    changed: watch::Sender<()>,
+}
+
+impl Outcomes {
+    fn new() -> Self {
+        Self {
+            all: Arc::default(),
+            changed: watch::Sender::new(()),
+        }
+    }
+
+    fn begin(&self, all: Vec<Outcome>) {
+        *self.lock() = all;
+        self.changed.send_replace(());
+    }
+
+    pub fn note(&self, seat: usize, outcome: &Outcome) {
+        if let Some(kept) = self.lock().get_mut(seat) {
+            *kept = outcome.clone();
+        }
+        self.changed.send_replace(());
+    }
+
+    fn now(&self) -> Vec<Outcome> {
+        self.lock().clone()
+    }
+
+    /// A panic while it is held ends the process (panic = abort), so poison is not met.
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Outcome>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The hooks of a run. Before the first leaving it is only a list: nothing runs, nothing is dialled.
+pub struct Roster {
+    settings: HookSettings,
+    reach: Option<Reach>,
+    wanted: watch::Sender<Wanted>,
+    outcomes: Outcomes,
+    seen: watch::Receiver<()>,
+}
+
+impl Roster {
+    /// The hooks of `settings`.
+    pub fn new(settings: HookSettings, reach: Reach) -> Self {
+        let outcomes = Outcomes::new();
+        Self {
+            settings,
+            reach: Some(reach),
+            wanted: watch::Sender::new(Wanted::default()),
+            seen: outcomes.changed.subscribe(),
+            outcomes,
+        }
+    }
+
+    /// Begins to leave. Once out, or on the way, it changes nothing. Belongs in the runtime.
+    pub fn leave(&mut self) {
+        self.want(Way::Out);
+    }
+
+    /// Begins to come back, after what was begun of leaving. Belongs in the runtime.
+    pub fn come_back(&mut self) {
+        self.want(Way::Back);
+    }
+
+    fn want(&mut self, way: Way) {
+        if self.settings.on_drain.is_empty() && self.settings.on_resume.is_empty() {
+            return;
+        }
+        let was = self.wanted.send_replace(Wanted(Some(way)));
+        if was == Wanted(Some(way)) {
+            return;
+        }
+        // At once, not when the director has its turn: the old round proves nothing of the new one.
+        self.outcomes
+            .begin(self.names(way).map(|name| Outcome::running(name, way)).collect());
+        if let Some(reach) = self.reach.take() {
+            let settings = std::mem::take(&mut self.settings);
+            self.settings = HookSettings {
+                on_drain: settings.on_drain.clone(),
+                on_resume: settings.on_resume.clone(),
+            };
+            let director = Director {
+                crews: Crews::of(settings, &reach),
+                metrics: reach.metrics,
+                wanted: self.wanted.subscribe(),
+                outcomes: self.outcomes.clone(),
+            };
+            tokio::spawn(director.direct());
+        }
+    }
+
+    fn names(&self, way: Way) -> impl Iterator<Item = &str> {
+        let HookSettings { on_drain, on_resume } = &self.settings;
+        let returning = on_drain
+            .iter()
+            .filter(move |hook| way == Way::Out || hook.deed.comes_back());
+        let own = on_resume.iter().filter(move |_| way == Way::Back);
+        returning.chain(own).map(|hook| hook.name.as_str())
+    }
+
+    /// How the hooks of the last round stand.
+    pub fn outcomes(&self) -> Vec<Outcome> {
+        self.outcomes.now()
+    }
+
+    /// Whether the registries have been told that the instance leaves. A hook that failed has told nobody.
+    pub fn told(&self) -> Told {
+        if self.settings.on_drain.is_empty() {
+            return Told::Nobody;
+        }
+        let is_out = self.wanted.borrow().way() == Some(Way::Out);
+        let all = self.outcomes.now();
+        match is_out && all.iter().all(|outcome| outcome.state == HookState::Done) {
+            true => Told::All,
+            false => Told::NotAll,
+        }
+    }
+
+    /// Waits until a hook stands otherwise than when this was last asked.
+    pub async fn changed(&mut self) {
+        // The sender is ours.
+        let _ = self.seen.changed().await;
+    }
+
+    /// Waits for the hooks that are still tried, until `end` at the latest.
+    pub async fn settle(&mut self, end: Instant) {
+        let outcomes = self.outcomes.clone();
+        let is_running = move || {
+            let all = outcomes.lock();
+            all.iter().any(|outcome| outcome.state == HookState::Running)
+        };
+        let settled = async {
+            while is_running() {
+                self.changed().await;
+            }
+        };
+        let _given_up = tokio::time::timeout_at(end.into(), settled).await;
+        for outcome in self.outcomes.lock().iter_mut() {
+            if outcome.state == HookState::Running {
+                outcome.state = HookState::Abandoned;
+            }
+        }
+    }
+}
+
+/// Who runs in a round.
+struct Crews {
+    on_drain: Vec<Worker>,
+    on_resume: Vec<Worker>,
+}
+
+/// A hook at work. It remembers, from leaving to coming back, what it left.
+struct Worker {
+    doer: Doer,
+    patience: super::Patience,
+}
+
+impl Crews {
+    fn of(settings: HookSettings, reach: &Reach) -> Self {
+        let crew = |hooks: Vec<super::Hook>| {
+            let workers = hooks.into_iter().map(|hook| Worker {
+                patience: hook.patience,
+                doer: Doer::new(hook.name, hook.deed, reach.clone()),
+            });
+            workers.collect()
+        };
+        Self {
+            on_drain: crew(settings.on_drain),
+            on_resume: crew(settings.on_resume),
+        }
+    }
+}
+
+struct Director {
+    crews: Crews,
+    metrics: Metrics,
+    wanted: watch::Receiver<Wanted>,
+    outcomes: Outcomes,
+}
+
+impl Director {
+    /// One round after the other, for as long as the run lasts.
+    async fn direct(mut self) {
+        loop {
+            let Some(way) = self.wanted.borrow_and_update().way() else {
+                return;
+            };
+            self.round(way).await;
+            if self.wanted.borrow().way() == Some(way) && self.wanted.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn round(&mut self, way: Way) {
+        let mut crew = std::mem::take(&mut self.crews.on_drain);
+        let drainers = crew.len();
+        crew.append(&mut self.crews.on_resume);
+        let mut running = JoinSet::new();
+        let mut idle = Vec::new();
+        let mut seat = 0;
+        for (place, mut worker) in crew.into_iter().enumerate() {
+            let takes_part = match (way, place < drainers) {
+                (Way::Out, is_of_drain) => is_of_drain,
+                (Way::Back, true) => worker.doer.comes_back(),
+                (Way::Back, false) => true,
+            };
+            if !takes_part {
+                idle.push((place, worker));
+                continue;
+            }
+            worker.doer.take_seat(seat);
+            seat += 1;
+            let (wanted, outcomes) = (self.wanted.clone(), self.outcomes.clone());
+            let metrics = self.metrics.clone();
+            running.spawn(async move {
+                let outcome =
+                    attempt(&mut worker.doer, worker.patience, way, wanted.clone(), &outcomes).await;
+                metrics.update(|numbers| numbers.hook_results.count(way, outcome.state));
+                // Of a round that nobody wants any more, nothing is shown.
+                if wanted.borrow().way() == Some(way) {
+                    outcomes.note(worker.doer.seat(), &outcome);
+                }
+                (place, worker)
+            });
+        }
+        let mut back = idle;
+        while let Some(ended) = running.join_next().await {
+            // A panic ends the process, and nobody aborts them.
+            back.extend(ended);
+        }
+        back.sort_by_key(|(place, _)| *place);
+        let mut workers: Vec<Worker> = back.into_iter().map(|(_, worker)| worker).collect();
+        self.crews.on_resume = workers.split_off(drainers.min(workers.len()));
+        self.crews.on_drain = workers;
+    }
+}

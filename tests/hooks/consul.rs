@@ -1,0 +1,92 @@
+//! Consul's agent, as its API is documented.
+
+use crate::registry::{Asked, Registry, Turn, fine};
+use crate::support::Signal;
+use crate::{hook, settled, up};
+
+/// Answers as the agent: 403 without the token, 404 for what it does not know, 405 for another method.
+fn agent(asked: &Asked, _: usize) -> Turn {
+    if asked.headers.get("x-consul-token").map(String::as_str) != Some("t0ken") {
+        return Turn::Answer(403, "Permission denied".into());
+    }
+    let (method, target) = asked.line.split_once(' ').expect("a request line");
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    match (method, path, query) {
+        ("PUT", "/v1/agent/service/maintenance/web-1%2Fa", "enable=true&reason=tidegate%3A%20draining")
+        | ("PUT", "/v1/agent/service/maintenance/web-1%2Fa", "enable=false")
+        | ("PUT", "/v1/agent/service/deregister/web-1%2Fa", "") => fine(),
+        ("PUT", "/v1/agent/service/register", "") => {
+            let body: serde_json::Value = serde_json::from_str(&asked.body).expect("JSON");
+            assert_eq!(body["ID"], "web-1/a");
+            assert_eq!(asked.headers["content-type"], "application/json");
+            fine()
+        }
+        ("PUT", ..) => Turn::Answer(404, String::new()),
+        _ => Turn::Answer(405, String::new()),
+    }
+}
+
+fn consul(registry: &Registry, more: &str) -> String {
+    format!(
+        "{{consul: {{address: '{}', serviceId: web-1/a, token: {{env: TOKEN}}, retries: 0{more}}}}}",
+        registry.url()
+    )
+}
+
+#[test]
+fn maintenance_begins_and_ends() {
+    let registry = Registry::start(agent);
+    let tidegate = crate::with_hooks(&consul(&registry, ""), "")
+        .env("TOKEN", "t0ken")
+        .start();
+    tidegate.child();
+    for _ in 0..2 {
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        assert_eq!(hook(&tidegate, 0)["state"], "done");
+        assert_eq!(hook(&tidegate, 0)["name"], "consul web-1/a");
+        tidegate.ask(&["resume"]);
+        settled(&tidegate);
+        assert_eq!(
+            (&hook(&tidegate, 0)["state"], &hook(&tidegate, 0)["on"]),
+            (&"done".into(), &"onResume".into())
+        );
+    }
+    let begin = "PUT /v1/agent/service/maintenance/web-1%2Fa?enable=true&reason=tidegate%3A%20draining";
+    let end = "PUT /v1/agent/service/maintenance/web-1%2Fa?enable=false";
+    assert_eq!(registry.lines(), [begin, end, begin, end]);
+}
+
+#[test]
+fn a_deregistered_service_is_registered_again_by_what_is_configured() {
+    let registry = Registry::start(agent);
+    let more =
+        ", mode: deregister, registration: '{\"ID\": \"web-1/a\", \"Name\": \"web\", \"Port\": 50051}'";
+    let tidegate = crate::with_hooks(&consul(&registry, more), "")
+        .env("TOKEN", "t0ken")
+        .start();
+    tidegate.child();
+    tidegate.ask(&["drain"]);
+    registry.wait_for(1);
+    tidegate.ask(&["resume"]);
+    registry.wait_for(2);
+    settled(&tidegate);
+    assert_eq!(hook(&tidegate, 0)["state"], "done");
+    assert_eq!(
+        registry.lines(),
+        [
+            "PUT /v1/agent/service/deregister/web-1%2Fa",
+            "PUT /v1/agent/service/register"
+        ]
+    );
+}
+
+#[test]
+fn what_the_agent_refuses_is_said() {
+    let registry = Registry::start(agent);
+    let mut tidegate = up(&consul(&registry, ""), "");
+    tidegate.signal(Signal::SIGTERM);
+    tidegate.stderr.wait_for("the variable TOKEN is not set");
+    tidegate.wait();
+    assert!(registry.asked().is_empty());
+}

@@ -1,0 +1,133 @@
+//! etcd itself.
+
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::http::post;
+use crate::support::patience::eventually;
+use crate::support::ports;
+use crate::{hook, settled, up};
+
+/// A server with a directory of its own; gone with this.
+struct Etcd {
+    process: Child,
+    address: std::net::SocketAddr,
+    _directory: TempDir,
+}
+
+impl Etcd {
+    fn start() -> Self {
+        let directory = TempDir::new().expect("a directory");
+        let (address, peer) = (ports::free(), ports::free());
+        let process = Command::new("etcd")
+            .arg("--data-dir")
+            .arg(directory.path())
+            .args(["--listen-client-urls", &format!("http://{address}")])
+            .args(["--advertise-client-urls", &format!("http://{address}")])
+            .args(["--listen-peer-urls", &format!("http://{peer}")])
+            .args(["--initial-advertise-peer-urls", &format!("http://{peer}")])
+            .args(["--initial-cluster", &format!("default=http://{peer}")])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("etcd is there; `make test` installs it");
+        let etcd = Self {
+            process,
+            address,
+            _directory: directory,
+        };
+        eventually("etcd answers", || {
+            etcd.try_ask("/v3/kv/range", &json!({"key": "YQ=="}))
+        });
+        etcd
+    }
+
+    fn try_ask(&self, path: &str, body: &Value) -> Option<Value> {
+        let answer = post(self.address, path, &body.to_string()).ok()?;
+        serde_json::from_str(&answer.body).ok()
+    }
+
+    fn ask(&self, path: &str, body: &Value) -> Value {
+        self.try_ask(path, body).expect("an answer")
+    }
+
+    /// The value and the lease of the key `web`.
+    fn key(&self) -> Option<(String, String)> {
+        let found = self.ask("/v3/kv/range", &json!({"key": "d2Vi"}));
+        let entry = found["kvs"].get(0)?;
+        let text = |name: &str| entry[name].as_str().unwrap_or("0").to_owned();
+        Some((text("value"), text("lease")))
+    }
+
+    /// Registers `web` with a lease, as an app does.
+    fn register(&self) -> String {
+        let lease = self.ask("/v3/lease/grant", &json!({"TTL": "600"}))["ID"]
+            .as_str()
+            .expect("a lease")
+            .to_owned();
+        self.ask(
+            "/v3/kv/put",
+            &json!({"key": "d2Vi", "value": "MTAuMC4wLjc=", "lease": lease}),
+        );
+        lease
+    }
+}
+
+impl Drop for Etcd {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn a_key_is_deleted_and_put_back_with_its_value_and_lease() {
+    let etcd = Etcd::start();
+    let lease = etcd.register();
+    let registered = Some(("MTAuMC4wLjc=".to_owned(), lease));
+    assert_eq!(etcd.key(), registered);
+    let tidegate = up(
+        &format!("{{etcd: {{address: 'http://{}', key: web}}}}", etcd.address),
+        "",
+    );
+    for _ in 0..2 {
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        assert_eq!(hook(&tidegate, 0)["state"], "done");
+        assert_eq!(etcd.key(), None);
+        tidegate.ask(&["resume"]);
+        settled(&tidegate);
+        assert_eq!(hook(&tidegate, 0)["state"], "done");
+        assert_eq!(etcd.key(), registered);
+    }
+}
+
+#[test]
+fn a_lease_is_revoked_by_the_id_that_the_app_keeps() {
+    let etcd = Etcd::start();
+    let lease: i64 = etcd.register().parse().expect("a number");
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), format!("{lease:x}\n")).expect("written");
+    let tidegate = up(
+        &format!(
+            "{{etcd: {{address: 'http://{}', leaseFile: '{}'}}}}, {{etcd: {{address: 'http://{}', lease: '1234', retries: 0}}}}",
+            etcd.address,
+            file.path().display(),
+            etcd.address
+        ),
+        "",
+    );
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert_eq!(hook(&tidegate, 0)["state"], "done");
+    assert_eq!(etcd.key(), None);
+    let unknown = hook(&tidegate, 1);
+    assert!(
+        unknown["why"]
+            .as_str()
+            .is_some_and(|why| why.starts_with("it answered 404")),
+        "{unknown}"
+    );
+}

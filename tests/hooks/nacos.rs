@@ -1,0 +1,222 @@
+//! Nacos, as its open API is documented, v1 and v2.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use serde_json::json;
+
+use crate::registry::{Asked, Registry, Turn};
+use crate::{hook, settled, up};
+
+/// The one instance it knows.
+#[derive(Clone, Debug, PartialEq)]
+struct Instance {
+    weight: f64,
+    enabled: bool,
+    metadata: String,
+}
+
+/// A server that speaks `version`, and answers 200 with a code for what it does not do, as it does.
+fn server(version: &'static str, token: Option<&'static str>) -> Registry {
+    let original = Instance {
+        weight: 2.5,
+        enabled: true,
+        metadata: "{\"zone\":\"a b\"}".into(),
+    };
+    let kept: Mutex<Option<Instance>> = Mutex::new(Some(original));
+    Registry::start(move |asked: &Asked, _| {
+        let (method, target) = asked.line.split_once(' ').expect("a request line");
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        if (method, path) == ("POST", "/nacos/v1/auth/login") {
+            return match asked.body.as_str() {
+                "username=deploy%40x&password=p%26w" => Turn::Answer(
+                    200,
+                    json!({"accessToken": "t0ken", "tokenTtl": 18000}).to_string(),
+                ),
+                _ => Turn::Answer(403, "unknown user!".into()),
+            };
+        }
+        let query: BTreeMap<String, String> = query.split('&').map(pair).collect();
+        if query.get("accessToken").map(String::as_str) != token {
+            return Turn::Answer(403, String::new());
+        }
+        let named = ["web", "10.0.0.7", "50051", "g", "true"];
+        let asked_for =
+            ["serviceName", "ip", "port", "groupName", "ephemeral"].map(|key| query[key].as_str());
+        if path != format!("/nacos/{version}/ns/instance") || asked_for != named {
+            return Turn::Answer(404, String::new());
+        }
+        let mut kept = kept.lock().expect("nobody panics");
+        let written = || {
+            Some(Instance {
+                weight: query["weight"].parse().ok()?,
+                enabled: query["enabled"].parse().ok()?,
+                metadata: query["metadata"].clone(),
+            })
+        };
+        let done = match (method, kept.clone()) {
+            ("GET", Some(instance)) => {
+                let data = json!({
+                    "ip": "10.0.0.7", "port": 50051, "weight": instance.weight, "healthy": true,
+                    "metadata": serde_json::from_str::<serde_json::Value>(&instance.metadata).expect("JSON"),
+                });
+                return Turn::Answer(
+                    200,
+                    match version {
+                        "v1" => data.to_string(),
+                        _ => json!({"code": 0, "message": "success", "data": data}).to_string(),
+                    },
+                );
+            }
+            ("PUT", Some(_)) | ("POST", None) => {
+                *kept = written();
+                kept.is_some()
+            }
+            ("DELETE", Some(_)) => {
+                *kept = None;
+                true
+            }
+            _ => false,
+        };
+        Turn::Answer(
+            200,
+            match (version, done) {
+                ("v1", true) => "ok".into(),
+                ("v1", false) => "no".into(),
+                (_, true) => json!({"code": 0, "message": "success", "data": "ok"}).to_string(),
+                (_, false) => {
+                    json!({"code": 20004, "message": "resource not found", "data": null}).to_string()
+                }
+            },
+        )
+    })
+}
+
+fn pair(text: &str) -> (String, String) {
+    let (name, value) = text.split_once('=').unwrap_or((text, ""));
+    (name.to_owned(), decoded(value))
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digits: Vec<u8> = if byte == b'%' {
+            rest.by_ref().take(2).collect()
+        } else {
+            Vec::new()
+        };
+        let hex = std::str::from_utf8(&digits)
+            .ok()
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(hex.unwrap_or(byte));
+    }
+    String::from_utf8(bytes).expect("UTF-8")
+}
+
+fn nacos(registry: &Registry, more: &str) -> String {
+    format!(
+        "{{nacos: {{address: '{}', serviceName: web, ip: 10.0.0.7, port: 50051, group: g, retries: 0{more}}}}}",
+        registry.url()
+    )
+}
+
+/// Leaves and comes back; what was written each time.
+fn there_and_back(registry: &Registry, more: &str) -> Vec<(String, Option<Instance>)> {
+    let tidegate = up(&nacos(registry, more), "");
+    for way in ["drain", "resume"] {
+        tidegate.ask(&[way]);
+        settled(&tidegate);
+        let hook = hook(&tidegate, 0);
+        assert_eq!(hook["state"], "done", "{hook} {:?}", registry.lines());
+    }
+    let writes = registry
+        .asked()
+        .into_iter()
+        .filter(|asked| !asked.line.starts_with("GET") && !asked.line.contains("login"));
+    writes
+        .map(|asked| {
+            let (method, target) = asked.line.split_once(' ').expect("a request line");
+            let query: BTreeMap<_, _> = target
+                .split_once('?')
+                .expect("a query")
+                .1
+                .split('&')
+                .map(pair)
+                .collect();
+            let instance = query.get("weight").map(|weight| Instance {
+                weight: weight.parse().expect("a number"),
+                enabled: query["enabled"] == "true",
+                metadata: query["metadata"].clone(),
+            });
+            (method.to_owned(), instance)
+        })
+        .collect()
+}
+
+fn instance(weight: f64, enabled: bool) -> Option<Instance> {
+    Some(Instance {
+        weight,
+        enabled,
+        metadata: "{\"zone\":\"a b\"}".into(),
+    })
+}
+
+#[test]
+fn it_is_disabled_and_all_else_of_it_is_kept() {
+    for (version, more) in [("v1", ", api: v1"), ("v2", "")] {
+        let wrote = there_and_back(&server(version, None), more);
+        let expected = [("PUT", instance(2.5, false)), ("PUT", instance(2.5, true))];
+        assert_eq!(
+            wrote,
+            expected.map(|(method, instance)| (method.to_owned(), instance))
+        );
+    }
+}
+
+#[test]
+fn its_weight_is_taken_and_given_back() {
+    let wrote = there_and_back(&server("v2", None), ", mode: weight");
+    let expected = [("PUT", instance(0.0, true)), ("PUT", instance(2.5, true))];
+    assert_eq!(
+        wrote,
+        expected.map(|(method, instance)| (method.to_owned(), instance))
+    );
+}
+
+#[test]
+fn it_is_removed_and_registered_as_it_was() {
+    for (version, more) in [
+        ("v1", ", api: v1, mode: deregister"),
+        ("v2", ", mode: deregister"),
+    ] {
+        let wrote = there_and_back(&server(version, None), more);
+        let expected = [("DELETE", None), ("POST", instance(2.5, true))];
+        assert_eq!(
+            wrote,
+            expected.map(|(method, instance)| (method.to_owned(), instance))
+        );
+    }
+}
+
+#[test]
+fn a_login_comes_first_where_there_is_a_user() {
+    let registry = server("v2", Some("t0ken"));
+    there_and_back(&registry, ", user: deploy@x, password: 'p&w'");
+    assert!(registry.lines()[0].starts_with("POST /nacos/v1/auth/login"));
+}
+
+#[test]
+fn an_answer_of_200_that_says_no_is_a_failure() {
+    let registry = Registry::start(|asked: &Asked, _| match asked.line.starts_with("GET") {
+        true => Turn::Answer(200, json!({"code": 0, "data": {"weight": 1.0}}).to_string()),
+        false => Turn::Answer(200, json!({"code": 20004, "data": null}).to_string()),
+    });
+    let tidegate = up(&nacos(&registry, ""), "");
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert_eq!(
+        hook(&tidegate, 0)["why"],
+        "it answered 200, and that it was not done"
+    );
+}

@@ -1,0 +1,189 @@
+//! When hooks run: at once, once, in order, and never backwards.
+
+use std::time::{Duration, Instant};
+
+use crate::registry::{Asked, Registry, Turn, fine};
+use crate::support::children::{TOLD, telling};
+use crate::support::patience::eventually;
+use crate::support::{Signal, Tidegate};
+use crate::{WIDE, hook, settled, up};
+
+fn call(registry: &Registry, path: &str) -> String {
+    format!("{{http: {{url: '{}/{path}'}}}}", registry.url())
+}
+
+#[test]
+fn the_registry_is_left_then_the_window_passes_then_the_stop_signal_comes() {
+    let registry = Registry::start(|_, _| fine());
+    let mut tidegate = up(&call(&registry, "leave"), "");
+    let begun = tidegate.signal(Signal::SIGTERM);
+    let left = registry.wait_for(1).at;
+    let stopped = tidegate.stdout.wait_for("signal SIGTERM").at;
+    assert!(left >= begun && left < stopped);
+    assert!(stopped - begun >= WIDE.propagation, "{:?}", stopped - begun);
+    assert_eq!(tidegate.wait().code(), TOLD);
+    assert_eq!(registry.lines(), ["PUT /leave"]);
+}
+
+#[test]
+fn hooks_run_side_by_side() {
+    // Each answers only when the other was asked as well.
+    let (one, two) = (
+        Registry::start(|_, _| Turn::Late(Duration::from_millis(300), 200)),
+        Registry::start(|_, _| fine()),
+    );
+    let tidegate = up(&format!("{}, {}", call(&one, ""), call(&two, "")), "");
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert!(two.wait_for(1).at < one.wait_for(1).at + Duration::from_millis(300));
+}
+
+#[test]
+fn joined_drains_leave_once() {
+    let registry = Registry::start(|_, _| fine());
+    let mut tidegate = up(&call(&registry, "leave"), &call(&registry, "back"));
+    tidegate.ask(&["drain"]);
+    tidegate.ask(&["drain"]);
+    let hook = tidegate.client(&["prestop"]);
+    tidegate.wait_for_phase("propagation");
+    tidegate.signal(Signal::SIGTERM);
+    tidegate.signal(Signal::SIGTERM);
+    assert_eq!(hook.end().code(), 0);
+    assert_eq!(tidegate.wait().code(), TOLD);
+    assert_eq!(registry.lines(), ["PUT /leave"]);
+}
+
+#[test]
+fn ten_holds_leave_and_come_back_ten_times() {
+    let registry = Registry::start(|_, _| fine());
+    let tidegate = up(&call(&registry, "leave"), &call(&registry, "back"));
+    for turn in 1..=10 {
+        tidegate.ask(&["drain"]);
+        assert_eq!(registry.wait_for(2 * turn - 1).line, "PUT /leave");
+        tidegate.ask(&["resume"]);
+        assert_eq!(registry.wait_for(2 * turn).line, "PUT /back");
+    }
+    assert_eq!(registry.asked().len(), 20);
+}
+
+#[test]
+fn a_stop_during_a_resume_leaves_it_out() {
+    // Coming back takes its time, and fails: it is neither overtaken nor tried again after the leaving.
+    let registry = Registry::start(|asked: &Asked, _| match asked.line.as_str() {
+        "PUT /back" => Turn::Late(Duration::from_millis(500), 500),
+        _ => fine(),
+    });
+    let mut tidegate = up(&call(&registry, "leave"), &call(&registry, "back"));
+    tidegate.ask(&["drain"]);
+    registry.wait_for(1);
+    tidegate.ask(&["resume"]);
+    let back = registry.wait_for(2);
+    assert_eq!(back.line, "PUT /back");
+    tidegate.signal(Signal::SIGTERM);
+    let left = registry.wait_for(3);
+    assert_eq!(left.line, "PUT /leave");
+    assert!(
+        left.at - back.at >= Duration::from_millis(500),
+        "not before that was answered"
+    );
+    assert_eq!(tidegate.wait().code(), TOLD);
+    assert_eq!(registry.lines(), ["PUT /leave", "PUT /back", "PUT /leave"]);
+}
+
+fn between(min: &str, max: &str, hooks: &str) -> Tidegate {
+    let config = WIDE.unmeasured().replace(
+        "propagation: 1000ms",
+        &format!("propagation: {{min: {min}, max: {max}}}"),
+    );
+    Tidegate::wrapping(telling(&[])).config(format!("{config}hooks: {{onDrain: [{hooks}]}}\n"))
+}
+
+#[test]
+fn the_window_between_min_and_max_waits_for_the_hooks() {
+    let registry = Registry::start(|_, _| Turn::Late(Duration::from_millis(700), 200));
+    let mut tidegate = between("100ms", "10s", &call(&registry, "leave")).start();
+    tidegate.child();
+    tidegate.signal(Signal::SIGTERM);
+    assert_eq!(tidegate.wait().code(), TOLD);
+    let window = tidegate.termination().phase("propagation");
+    assert!((600.0..5000.0).contains(&window), "{window}");
+}
+
+#[test]
+fn a_hook_that_failed_proves_nothing() {
+    let registry = Registry::start(|_, _| Turn::Answer(500, String::new()));
+    let hooks = format!("{{http: {{url: '{}', retries: 0}}}}", registry.url());
+    let mut tidegate = between("100ms", "1500ms", &hooks).start();
+    tidegate.child();
+    tidegate.signal(Signal::SIGTERM);
+    assert_eq!(tidegate.wait().code(), TOLD);
+    let window = tidegate.termination().phase("propagation");
+    assert!(window >= 1400.0, "{window}");
+}
+
+#[test]
+fn a_window_is_not_longer_for_a_hook_that_hangs() {
+    let registry = Registry::start(|_, _| Turn::Hang);
+    let hooks = format!("{{http: {{url: '{}', timeout: 20s}}}}", registry.url());
+    let mut tidegate = up(&hooks, "");
+    let begun = tidegate.signal(Signal::SIGTERM);
+    let stopped = tidegate.stdout.wait_for("signal SIGTERM").at;
+    assert!(stopped - begun < Duration::from_secs(15), "{:?}", stopped - begun);
+    // And the run is over inside its budget, however long the hook would take.
+    let exit = tidegate.wait();
+    assert!(
+        exit.at - begun < WIDE.budget() + Duration::from_secs(1),
+        "{:?}",
+        exit.at - begun
+    );
+    assert_eq!(tidegate.termination().0["hooks"]["failed"], 1);
+}
+
+#[test]
+fn a_program_that_is_gone_at_once_has_left_none_the_less() {
+    let registry = Registry::start(|_, before| match before {
+        0 => Turn::Drop,
+        _ => Turn::Late(Duration::from_millis(300), 200),
+    });
+    let mut tidegate = up(&call(&registry, "leave"), "");
+    tidegate.signal(Signal::SIGTERM);
+    registry.wait_for(1);
+    tidegate.signal(Signal::SIGUSR2);
+    tidegate.wait();
+    assert_eq!(tidegate.termination().verdict(), "child-exited");
+    assert_eq!(tidegate.termination().0["hooks"]["done"], 1);
+}
+
+#[test]
+fn a_program_that_ends_by_itself_calls_no_hook() {
+    let registry = Registry::start(|_, _| fine());
+    let mut tidegate = up(&call(&registry, "leave"), "");
+    tidegate.signal(Signal::SIGUSR2);
+    tidegate.wait();
+    assert!(registry.asked().is_empty());
+}
+
+#[test]
+fn status_shows_a_hook_that_runs_and_why_it_has_failed_so_far() {
+    let registry = Registry::start(|_, before| match before {
+        0 => Turn::Answer(503, String::new()),
+        _ => Turn::Hang,
+    });
+    let tidegate = up(&call(&registry, "leave"), "");
+    let begun = Instant::now();
+    tidegate.ask(&["drain"]);
+    let running = eventually("a second try", || {
+        let hook = hook(&tidegate, 0);
+        (hook["tries"] == 1 && begun.elapsed() > Duration::ZERO).then_some(hook)
+    });
+    assert_eq!(running["state"], "running");
+    assert!(
+        running["why"].as_str().is_some_and(|why| why.contains("503")),
+        "{running}"
+    );
+    assert!(
+        running["name"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("http PUT http://127."))
+    );
+}
