@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::colour::{Colour, Colours};
 use crate::drain::status::{Facts, Status};
 use crate::drain::table::Phase;
+use crate::hooks::{HookState, Outcome};
 
 /// The phase of that name; none when a later version has one more.
 pub(super) fn phase(facts: &Facts) -> Option<Phase> {
@@ -109,6 +110,7 @@ pub(super) fn page(status: &Status, colours: Colours) -> String {
             format!("{} {state}", if name.is_empty() { "\"\"" } else { name }),
         ));
     }
+    rows.extend(facts.hooks.iter().map(|outcome| ("hook", hook(outcome))));
     if let Some(verdict) = &facts.verdict {
         rows.push(("verdict", verdict.clone()));
     }
@@ -117,6 +119,19 @@ pub(super) fn page(status: &Status, colours: Colours) -> String {
         format!("{} {text}\n", colours.paint(Colour::Dim, &format!("{name:<10}")))
     };
     rows.into_iter().map(row).collect()
+}
+
+fn hook(outcome: &Outcome) -> String {
+    let state = match outcome.state {
+        HookState::Running => "running",
+        HookState::Done => "done",
+        HookState::Failed => "failed",
+        HookState::Abandoned => "abandoned",
+    };
+    match &outcome.why {
+        Some(why) => format!("{}: {state}, try {}: {why}", outcome.name, outcome.tries),
+        None => format!("{}: {state}", outcome.name),
+    }
 }
 
 fn child(facts: &Facts) -> String {

@@ -31,6 +31,11 @@ fn it_is_tried_again_until_it_is_done() {
         (&"done".into(), &3.into(), &"onDrain".into())
     );
     assert_eq!(done["why"], serde_json::Value::Null);
+    let told = tidegate.ask(&["status"]);
+    assert!(
+        told.contains("http POST ") && told.contains("/leave: done"),
+        "{told}"
+    );
     for asked in registry.asked() {
         assert_eq!(asked.line, "POST /leave?a=b");
         assert_eq!(asked.headers["x-reason"], "drain");
