@@ -42,8 +42,8 @@ release: static-target ## the static release binary, for scratch, distroless and
 empty-root: release ## run the release binary from a root with nothing else in it
 	@tests/empty_root.sh $(STATIC)
 
-bench: empty-root bench-pid1 ## measure everything: PID 1 side by side with others, the start, the scanner
-	$(CARGO) bench
+bench: empty-root bench-pid1 bench-inflight ## measure everything: PID 1 side by side with others, polls, the start
+	$(CARGO) bench --bench start
 
 bench-pid1: release bench-needs ## side by side with tini, dumb-init and catatonit (Debian packages); root for orphans
 	@python3 benches/pid1.py $(STATIC)
@@ -52,6 +52,11 @@ bench-pid1: release bench-needs ## side by side with tini, dumb-init and cataton
 bench-needs:
 	@for other in tini dumb-init catatonit; do \
 		command -v $$other >/dev/null || apt-get install -y -qq $$other >/dev/null || exit 1; done
+
+bench-inflight: release test-needs ## the scanner beside other parsers, what polls cost, 20 000 sockets (root, for the descriptors)
+	$(CARGO) build --release --manifest-path benches/inflight/Cargo.toml --target-dir target/inflight-bench
+	@RUSTFLAGS="$(STATICALLY)" .venv/bin/python benches/inflight.py $(STATIC) target/inflight-bench/release/inflight-bench \
+		$(CARGO) bench --quiet --bench exposition --target $(STATIC_TARGET) --
 
 clean: ## remove everything that was built or installed here
 	$(CARGO) clean
