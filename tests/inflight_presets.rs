@@ -2,9 +2,13 @@
 
 mod inflight_app;
 
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
 use inflight_app::{AMPLE, App, count};
 use tidegate::http::Endpoint;
-use tidegate::inflight::{Preset, Sources};
+use tidegate::inflight::{Absent, Preset, PrometheusConfig, SourceConfig, Sources};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 macro_rules! page {
     ($name:literal) => {
@@ -100,4 +104,104 @@ async fn our_own_polls_of_nginx_are_no_arrivals() {
         arrivals.push(sample.arrivals.unwrap());
     }
     assert_eq!(arrivals, [0.0, 0.0, 1.0, 1.0]);
+}
+
+/// A program that is killed when the test ends.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn the_page_of_a_real_prometheus_client_is_read() {
+    let root = env!("CARGO_MANIFEST_DIR");
+    let exporter = Command::new(format!("{root}/.venv/bin/python"))
+        .arg(format!("{root}/tests/python/exporter.py"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("tests/needs.sh makes .venv");
+    let mut exporter = Running(exporter);
+    let mut port = String::new();
+    BufReader::new(exporter.0.stdout.take().unwrap())
+        .read_line(&mut port)
+        .unwrap();
+    let url = format!("http://127.0.0.1:{}/metrics", port.trim());
+    for (query, calls) in [
+        ("sum(calls_in_progress)", 2),
+        (r#"calls_in_progress{method="a \"quoted\" {x=\"1\",}\nline"}"#, 2),
+        (r#"calls_started_total{method="back\\slash"}"#, 3),
+        ("count({__name__=~\"call_seconds_(sum|count)\"})", 2),
+        // A name in quotes asks for another of its formats.
+        (r#"{"calls_in_progress"}"#, 2),
+    ] {
+        let config = PrometheusConfig::new(&url, query, Absent::Unknown, Some("sum(calls_started_total)"));
+        let mut sources = Sources::new(vec![SourceConfig::Prometheus(config.unwrap())]);
+        // Twice, over the connection that is kept.
+        for _ in 0..2 {
+            let sample = sources.poll(AMPLE).await;
+            assert_eq!(count(&sample), calls, "{query}");
+            assert_eq!(sample.arrivals, Some(7.0), "{query}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_page_of_a_real_nginx_is_read() {
+    let site = tempfile::tempdir().unwrap();
+    let root = site.path().display();
+    let listening = format!("{root}/status.sock");
+    // One process, because a master that is killed leaves its workers. A unix socket, because a
+    // port could be taken by another program before nginx has it.
+    let config = format!(
+        "daemon off; master_process off; pid {root}/pid; error_log {root}/error.log; events {{}}\n\
+         http {{ access_log off; client_body_temp_path {root}/b; proxy_temp_path {root}/p;\n\
+         fastcgi_temp_path {root}/f; uwsgi_temp_path {root}/u; scgi_temp_path {root}/s;\n\
+         server {{ listen unix:{listening}; location /status {{ stub_status; }} }} }}\n"
+    );
+    std::fs::write(site.path().join("nginx.conf"), config).unwrap();
+    let nginx = Command::new("nginx")
+        .env(
+            "PATH",
+            format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap()),
+        )
+        .args([
+            "-c",
+            &format!("{root}/nginx.conf"),
+            "-e",
+            &format!("{root}/error.log"),
+        ])
+        .spawn()
+        .expect("tests/needs.sh installs nginx");
+    let _nginx = Running(nginx);
+    let page = async || {
+        let mut stream = tokio::net::UnixStream::connect(&listening).await.ok()?;
+        let request = b"GET /status HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        stream.write_all(request).await.ok()?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).await.ok()?;
+        Some(answer)
+    };
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let answer = loop {
+        match page().await {
+            Some(answer) => break answer,
+            None => assert!(std::time::Instant::now() < end, "nginx does not listen"),
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    };
+    // As nginx wrote it, passed on over TCP.
+    let app = App::start(move |_| vec![inflight_app::Act::Send(answer.clone())]).await;
+    let mut sources = Sources::new(vec![
+        Preset::Nginx
+            .source(Endpoint::parse(&app.url()).unwrap())
+            .unwrap(),
+    ]);
+    let sample = sources.poll(AMPLE).await;
+    assert_eq!(count(&sample), 0);
+    assert_eq!(sample.arrivals, Some(0.0));
 }

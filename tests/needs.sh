@@ -50,7 +50,7 @@ install_packages() {
 
 install_python() {
     local wanted=tests/python/requirements.txt stamp=.venv/requirements.txt
-    if cmp -s "$wanted" "$stamp" && .venv/bin/python -c 'import grpc, grpc_health, helm_python' 2>/dev/null; then
+    if cmp -s "$wanted" "$stamp" && .venv/bin/python -c 'import grpc, grpc_health, helm_python, prometheus_client' 2>/dev/null; then
         return 0
     fi
     echo "tests: making .venv from $wanted"
