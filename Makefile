@@ -6,6 +6,8 @@ STATIC_TARGET := $(shell rustc -vV | sed -n 's/^host: \([^-]*\)-.*/\1-unknown-li
 CARGO  ?= cargo
 # Without relocations there are 33 page faults less at every start (docs/benchmarks.md).
 STATICALLY := -C target-feature=+crt-static -C relocation-model=static
+# ring, which TLS rests on, is C and assembly, and calls nothing of a C library: the system's compiler will do.
+export CC_$(subst -,_,$(STATIC_TARGET)) ?= cc
 STATIC := target/$(STATIC_TARGET)/release/tidegate
 
 .DEFAULT_GOAL := help

@@ -414,6 +414,21 @@ async fn a_socket_path_as_authority_is_accepted_on_a_unix_socket() {
 }
 
 #[tokio::test]
+async fn a_list_of_addresses_as_authority_is_accepted() {
+    let room = serving();
+    let mut raw = Raw::open(room.tcp().await, &[]).await;
+    // As the C core sends it where it balances over several.
+    for (stream, authority) in [
+        (1, "10.0.0.1:9095%2C10.0.0.2:9095"),
+        (3, "[::1]:9095"),
+        (5, "10.0.0.1:1,10.0.0.2:1"),
+    ] {
+        raw.call(stream, CHECK, "a", authority).await;
+        assert_eq!(raw.status().await, ServingStatus::Serving, "{authority}");
+    }
+}
+
+#[tokio::test]
 async fn the_audience_is_told_when_the_message_has_left() {
     let room = serving();
     let mut client = room.client().await;

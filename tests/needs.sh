@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Makes sure that the programs the tests run against are there: nginx, etcd, python3 with grpcio in .venv, and the
-# usual process tools. Quick when they are. As root on a machine with apt-get it installs what is missing;
+# Makes sure that the programs the tests run against are there: nginx, etcd, curl, h2load, python3 with grpcio and Envoy in
+# .venv, node with grpc-js in node_modules, and the usual process tools. Quick when they are. As root on a machine
+# with apt-get it installs what is missing;
 # otherwise it says exactly what to install, and fails: a test that was skipped has not passed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -9,6 +10,10 @@ cd "$(dirname "$0")/.."
 declare -A packages=(
     [nginx]=nginx-light
     [python3]=python3
+    [curl]=curl
+    [h2load]=nghttp2-client
+    [node]=nodejs
+    [npm]=npm
     [setsid]=util-linux
     [unshare]=util-linux
     [ps]=procps
@@ -50,7 +55,8 @@ install_packages() {
 
 install_python() {
     local wanted=tests/python/requirements.txt stamp=.venv/requirements.txt
-    if cmp -s "$wanted" "$stamp" && .venv/bin/python -c 'import grpc, grpc_health, helm_python, prometheus_client' 2>/dev/null; then
+    if cmp -s "$wanted" "$stamp" &&
+        .venv/bin/python -c 'import envoy, grpc, grpc_health, grpc_reflection, helm_python, prometheus_client' 2>/dev/null; then
         return 0
     fi
     echo "tests: making .venv from $wanted"
@@ -63,8 +69,30 @@ install_python() {
     cp "$wanted" "$stamp"
 }
 
+install_node() {
+    local wanted=tests/node/package.json stamp=node_modules/package.json
+    if cmp -s "$wanted" "$stamp"; then
+        return 0
+    fi
+    echo "tests: making node_modules from $wanted"
+    rm -rf node_modules
+    # npm puts node_modules beside the package.json it reads.
+    local place
+    place=$(mktemp -d ./node_modules.XXXXXX)
+    cp "$wanted" "$place"
+    if ! (cd "$place" && npm install --silent --no-audit --no-fund --no-package-lock </dev/null); then
+        rm -rf "$place"
+        echo "tests: could not make node_modules; with a network: copy $wanted somewhere, npm install there, and move node_modules here" >&2
+        return 1
+    fi
+    mv "$place/node_modules" node_modules
+    rm -rf "$place"
+    cp "$wanted" "$stamp"
+}
+
 install_packages
 install_python
+install_node
 if [ "$(id -u)" != 0 ]; then
     echo "tests: not root: what takes another user, or a mount of its own, is not tested in this run"
 fi

@@ -1,20 +1,26 @@
-//! Mends the `:authority` of HTTP/2 requests on unix sockets.
+//! Mends the `:authority` of HTTP/2 requests.
 //!
-//! Many gRPC clients send the socket's path there (grpc-java as it is, the C core
-//! and Swift percent-encoded). RFC 9113 allows neither, and h2 resets the
-//! stream with PROTOCOL_ERROR. Nothing here reads the authority, so its value is
-//! overwritten with `x`es on the way in: byte for byte, without changing a length,
-//! which leaves the frames as they were.
+//! Many gRPC clients send a unix socket's path there (grpc-java as it is, the C core and Swift
+//! percent-encoded), and the C core the whole list where it balances over several addresses
+//! (`ipv4:10.0.0.1:9095,10.0.0.2:9095`, with `%2C`). RFC 9113 allows neither, and h2 resets the stream with
+//! PROTOCOL_ERROR. Nothing here reads the authority, so its value is overwritten with `x`es on the way in:
+//! byte for byte, without changing a length, which leaves the frames as they were.
 //!
-//! The header block's dynamic table stays in step (RFC 7541, sections 2.3 and 4): our entry
-//! is never larger than the client's own, since Huffman codes of what appears in a path are at most eight
-//! bits. So whatever the client still holds in its table, h2 holds too, at the same index.
+//! The header block's dynamic table stays in step (RFC 7541, sections 2.3 and 4): our entry is no larger than the
+//! client's own, since Huffman codes of what appears in a path or a host are at most eight bits. So whatever the
+//! client still holds in its table, h2 holds too, at the same index. (The brackets of an IPv6 address
+//! have 13 bits, which makes a byte or two: they count when a client fills its 4 096 bytes with some sixty
+//! different headers.)
 
 /// The replacement, valid as a host name at any length but nought.
 const FILLER: u8 = b'x';
 
 /// The static table's index of `:authority` (RFC 7541, appendix A).
 const AUTHORITY: u8 = 1;
+
+/// The name spelt out, as the C core does it for all its headers; and in Huffman codes (RFC 7541, appendix B).
+const SPELT_OUT: &[u8] = b":authority";
+const HUFFMAN: &[u8] = b"\xb8\x3b\x53\x39\xec\x32\x7d\x7f";
 
 const HEADERS: u8 = 0x1;
 const CONTINUATION: u8 = 0x9;
@@ -72,7 +78,8 @@ enum After {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Text {
-    Name,
+    /// A name, and what has to follow for it to be `:authority`; nothing where it cannot be.
+    Name(Option<&'static [u8]>),
     Value,
     /// The one to overwrite.
     Authority,
@@ -190,10 +197,18 @@ impl Block {
             Self::Integer { then } => Self::Integer { then },
             Self::Length { text } => {
                 let length = *byte & 0x7f;
-                if text == Text::Authority {
-                    // Not Huffman-coded any more.
-                    *byte = length;
-                }
+                let text = match text {
+                    Text::Name(_) => {
+                        let spelling = if *byte & 0x80 == 0 { SPELT_OUT } else { HUFFMAN };
+                        Text::Name((spelling.len() == usize::from(length)).then_some(spelling))
+                    }
+                    Text::Value => Text::Value,
+                    Text::Authority => {
+                        // Not Huffman-coded any more.
+                        *byte = length;
+                        Text::Authority
+                    }
+                };
                 match length {
                     0x7f => Self::LongLength {
                         text,
@@ -218,9 +233,14 @@ impl Block {
                 }
             }
             Self::String { text, left } => {
-                if text == Text::Authority {
-                    *byte = FILLER;
-                }
+                let text = match text {
+                    Text::Name(wanted) => Text::Name(wanted.and_then(|wanted| wanted.strip_prefix(&[*byte]))),
+                    Text::Value => Text::Value,
+                    Text::Authority => {
+                        *byte = FILLER;
+                        Text::Authority
+                    }
+                };
                 Self::string(text, left - 1)
             }
             Self::Lost => Self::Lost,
@@ -245,7 +265,9 @@ impl Block {
 
     fn literal(index: u8, all_ones: u8) -> Self {
         match index {
-            0 => Self::Length { text: Text::Name },
+            0 => Self::Length {
+                text: Text::Name(None),
+            },
             AUTHORITY => Self::Length {
                 text: Text::Authority,
             },
@@ -257,7 +279,10 @@ impl Block {
     /// A string with `left` bytes to come, or what follows it.
     fn string(text: Text, left: usize) -> Self {
         match (left, text) {
-            (0, Text::Name) => Self::Length { text: Text::Value },
+            (0, Text::Name(Some([]))) => Self::Length {
+                text: Text::Authority,
+            },
+            (0, Text::Name(_)) => Self::Length { text: Text::Value },
             (0, Text::Value | Text::Authority) => Self::Field,
             _ => Self::String { text, left },
         }
@@ -333,6 +358,29 @@ mod tests {
             wanted.extend(frame(0x0, 0x1, b"\x41\x03/a/"));
             for piece in [1, 2, 7, 4096] {
                 assert_eq!(mended(sent.clone(), piece), wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_spelt_out_is_the_authority_too_and_no_other_name_is() {
+        for (name, is_it) in [
+            (&b"\x0a:authority"[..], true),
+            (b"\x88\xb8\x3b\x53\x39\xec\x32\x7d\x7f", true),
+            (b"\x0a:authoritx", false),
+            (b"\x0a:buthority", false),
+            (b"\x09:authorit", false),
+            (b"\x88\xb8\x3b\x53\x39\xec\x32\x7d\x7e", false),
+        ] {
+            let block = |value: &[u8]| [&[0x40], name, &[3], value, &[0x82]].concat();
+            let wanted = if is_it { b"xxx" } else { b"/,/" };
+            for piece in [1, 4096] {
+                let sent = frame(HEADERS, 0x4, &block(b"/,/"));
+                assert_eq!(
+                    mended(sent, piece),
+                    frame(HEADERS, 0x4, &block(wanted)),
+                    "{name:?}"
+                );
             }
         }
     }

@@ -15,7 +15,6 @@ use tokio::sync::watch;
 use tokio_rustls::TlsAcceptor;
 
 use super::audience::Peer;
-use super::authority::Mender;
 use super::felt::{Felt, Socket};
 use super::http::{Caller, Routes};
 use super::pulse::{Pulse, Silence, Stage};
@@ -94,9 +93,7 @@ pub(super) async fn serve(
     let Some(socket) = secured(socket, identity).await else {
         return;
     };
-    // Only there do clients put a path where a host belongs.
-    let mender = (peer == Peer::Unix).then(Mender::new);
-    let io = TokioIo::new(Paced::new(Felt::new(socket, Arc::clone(&pulse), mender)));
+    let io = TokioIo::new(Paced::new(Felt::new(socket, Arc::clone(&pulse))));
     let service = service_fn(|request: Request<Incoming>| {
         let protocols = Arc::clone(&protocols);
         let caller = Caller {

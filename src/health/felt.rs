@@ -1,4 +1,4 @@
-//! A socket whose reads are felt in the connection's pulse, and mended where they need it.
+//! A socket whose reads are felt in the connection's pulse, and mended.
 
 use std::io;
 use std::pin::Pin;
@@ -21,16 +21,15 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Socket for S {}
 pub(super) struct Felt {
     socket: Box<dyn Socket>,
     pulse: Arc<Pulse>,
-    mender: Option<Mender>,
+    mender: Mender,
 }
 
 impl Felt {
-    /// `mender` mends what HTTP/2 clients say, where they need it.
-    pub(super) fn new(socket: Box<dyn Socket>, pulse: Arc<Pulse>, mender: Option<Mender>) -> Self {
+    pub(super) fn new(socket: Box<dyn Socket>, pulse: Arc<Pulse>) -> Self {
         Self {
             socket,
             pulse,
-            mender,
+            mender: Mender::new(),
         }
     }
 }
@@ -47,8 +46,8 @@ impl AsyncRead for Felt {
         let bytes = &mut buffer.filled_mut()[before..];
         if !bytes.is_empty() {
             let (preface, protocol) = this.pulse.read(bytes, Instant::now());
-            if let (Some(mender), Protocol::Http2) = (&mut this.mender, protocol) {
-                mender.mend(&mut bytes[preface..]);
+            if protocol == Protocol::Http2 {
+                this.mender.mend(&mut bytes[preface..]);
             }
         }
         polled
