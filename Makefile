@@ -11,7 +11,7 @@ export CC_$(subst -,_,$(STATIC_TARGET)) ?= cc
 STATIC := target/$(STATIC_TARGET)/release/tidegate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-needs static-target empty-root
+.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-health bench-needs static-target empty-root
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,8 +44,11 @@ release: static-target ## the static release binary, for scratch, distroless and
 empty-root: release ## run the release binary from a root with nothing else in it
 	@tests/empty_root.sh $(STATIC)
 
-bench: empty-root bench-pid1 bench-inflight ## measure everything: PID 1 side by side with others, polls, the start
+bench: empty-root bench-pid1 bench-inflight bench-health ## measure everything: PID 1 and health side by side with others, polls, the start
 	$(CARGO) bench --bench start
+
+bench-health: test-needs ## the health server side by side with tonic-health's and grpcio's
+	$(CARGO) bench --bench health
 
 bench-pid1: release bench-needs ## side by side with tini, dumb-init and catatonit (Debian packages); root for orphans
 	@python3 benches/pid1.py $(STATIC)

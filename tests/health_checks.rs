@@ -80,8 +80,9 @@ impl Dependency {
                     let (head, time) = answer(number);
                     let _ = socket.read(&mut [0; 1024]);
                     std::thread::sleep(time);
-                    let _ = write!(socket, "HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n");
+                    // Before the answer: whoever has it may ask again before this thread goes on.
                     now.fetch_sub(1, Ordering::SeqCst);
+                    let _ = write!(socket, "HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n");
                 });
             }
         });
@@ -122,6 +123,51 @@ fn a_dependency_that_is_gone_is_named_and_one_success_brings_it_back() {
     let _listener = ports::listen(address);
     wait_ready(checked.health, "ok");
     checked.tidegate.stderr.wait_for("check db succeeds again");
+}
+
+#[test]
+fn status_says_why_and_metrics_count_the_probes() {
+    let address = ports::free();
+    let config_of = |socket| format!("tcp: '{socket}'");
+    let checked = checked(", services: [a]", &[db(&config_of(address))]);
+    let why = "not serving: check db: connection refused: nothing listens there";
+    wait_ready(checked.health, why);
+    let status = checked.tidegate.status();
+    assert_eq!(status["notReady"], why);
+    assert_eq!(status["services"]["a"], "NOT_SERVING");
+    let page = || get(checked.health, "/metrics").expect("the port is open").body;
+    let failed = page();
+    for line in [
+        "tidegate_check_serving{check=\"db\"} 0.0",
+        "tidegate_check_probes_total{check=\"db\",result=\"success\"} 0",
+        "tidegate_health_serving{service=\"a\"} 0.0",
+        "tidegate_health_serving{service=\"liveness\"} 1.0",
+    ] {
+        assert!(failed.contains(line), "no {line} in {failed}");
+    }
+    let _listener = ports::listen(address);
+    wait_ready(checked.health, "ok");
+    assert!(checked.tidegate.status()["notReady"].is_null());
+    let page = page();
+    assert!(
+        page.contains("tidegate_check_serving{check=\"db\"} 1.0"),
+        "{page}"
+    );
+    assert!(!page.contains("result=\"success\"} 0"), "{page}");
+}
+
+#[test]
+fn what_is_not_known_of_a_check_is_no_number() {
+    let dependency = Dependency::start(|_| ("200 OK", Duration::from_secs(30)));
+    let checked = checked("", &[dependency.check(", timeout: 20s")]);
+    wait_ready(checked.health, "no verdict yet: check db has not answered yet");
+    let page = get(checked.health, "/metrics").expect("the port is open").body;
+    assert!(!page.contains("check_serving{"), "{page}");
+    assert!(!page.contains("health_serving{service=\"\"}"), "{page}");
+    assert_eq!(
+        checked.tidegate.status()["notReady"],
+        "no verdict yet: check db has not answered yet"
+    );
 }
 
 #[test]

@@ -175,7 +175,8 @@ impl Shown {
 
     fn serve(&self, health: Bound) -> Result<Server, RunError> {
         let metrics = self.metrics.clone();
-        let page = Arc::new(move || metrics.page());
+        let board = self.board.clone();
+        let page = Arc::new(move || metrics.page(&board));
         health::serve(health, self.board.clone(), page).map_err(RunError::kernel("health.listen"))
     }
 }

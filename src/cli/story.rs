@@ -111,6 +111,9 @@ pub(super) fn page(status: &Status, colours: Colours) -> String {
         ));
     }
     rows.extend(facts.hooks.iter().map(|outcome| ("hook", hook(outcome))));
+    if let Some(why) = &facts.not_ready {
+        rows.push(("not ready", why.clone()));
+    }
     if let Some(verdict) = &facts.verdict {
         rows.push(("verdict", verdict.clone()));
     }

@@ -70,6 +70,9 @@ pub struct Facts {
     pub hooks: Vec<Outcome>,
     /// The wrapped program.
     pub child: ChildStatus,
+    /// Why health is not SERVING, as `/readyz` says it; null when it is.
+    #[serde(default)]
+    pub not_ready: Option<String>,
     /// What health shows, by service; the empty name is the whole.
     pub services: BTreeMap<String, String>,
 }
@@ -144,6 +147,10 @@ impl Facts {
             child: ChildStatus {
                 pid: hands.child.pid(),
                 end: hands.child_end.map(|end| end.to_string()),
+            },
+            not_ready: match hands.board.readiness() {
+                health::Readiness::Ready => None,
+                health::Readiness::NotReady(why) => Some(why),
             },
             services: hands
                 .board

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, info, warn};
 
 use super::board::Board;
+use super::figures::Outcome;
 use super::ruling::Ruling;
 use super::verdicts::Status;
 
@@ -75,6 +76,11 @@ impl Bench {
             *seat = opinion;
         }
         self.rule(&mut seats, now);
+    }
+
+    /// A probe of `check` has ended.
+    pub(super) fn probed(&self, check: &str, outcome: Outcome, status: Status) {
+        self.board.checked(check, outcome, status);
     }
 
     /// Says everything once more: after a reset the board has forgotten it.

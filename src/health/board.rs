@@ -14,6 +14,7 @@
 //! is, else SERVING. [`LIVENESS`] stands apart: SERVING while supervisor and child
 //! live, so that a liveness probe does not kill a draining pod.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -21,6 +22,7 @@ use std::time::Instant;
 use tokio::sync::Notify;
 
 use super::audience::{Audience, Change, Evidence, Peer, TooManyWatches, Topic};
+use super::figures::{Figures, Outcome};
 use super::readers::{News, Readers};
 use super::ruling::Ruling;
 use super::verdicts::{Drained, Verdicts};
@@ -50,6 +52,8 @@ struct Books {
     verdicts: Verdicts,
     readers: Readers,
     evidence: Evidence,
+    /// By the name of the check.
+    checks: BTreeMap<String, Figures>,
 }
 
 impl From<Status> for ServingStatus {
@@ -75,6 +79,7 @@ impl Board {
             names,
             verdicts,
             evidence: Evidence::default(),
+            checks: BTreeMap::new(),
         };
         books.show_all();
         let shared = Shared {
@@ -229,6 +234,18 @@ impl Board {
             books.evidence.offered(seat, status);
         }
         read
+    }
+
+    /// Notes how a probe of `check` ended, and what that check has come to.
+    pub(super) fn checked(&self, check: &str, outcome: Outcome, status: Status) {
+        let mut books = self.books();
+        let figures = books.checks.entry(check.to_owned()).or_default();
+        figures.count(outcome, status);
+    }
+
+    /// How each check goes, by its name; those that have not been probed yet are not there.
+    pub fn checks(&self) -> BTreeMap<String, Figures> {
+        self.books().checks.clone()
     }
 
     /// Waits until a line is other than when this last returned. For one waiter, the crier.

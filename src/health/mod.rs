@@ -9,6 +9,7 @@
 //! | `watching` | one open Watch: the latest status, never twice the same |
 //! | [`judge`] | who sets the board: the app's word, the checks', or the child's life alone |
 //! | `bench` | where these come together |
+//! | [`figures`] | how the checks go, in numbers |
 //! | `ruling` | what is said of every name at one moment, and why |
 //! | [`follow`] | the app's own health, watched or polled |
 //! | [`checks`] | dependencies, probed |
@@ -44,6 +45,7 @@ mod connections;
 mod crier;
 pub mod dial;
 mod felt;
+pub mod figures;
 pub mod follow;
 mod grpc;
 mod http;

@@ -14,9 +14,11 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::health::HealthMetrics;
 use super::stderr;
 use crate::drain::record::Verdict;
 use crate::drain::table::{PHASES, Phase};
+use crate::health::Board;
 use crate::hooks::{HookState, Way};
 
 /// The numbers of one run; clones share them.
@@ -98,10 +100,11 @@ impl Metrics {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// The page a scraper reads.
-    pub fn page(&self) -> String {
+    /// The page a scraper reads, with what `board` shows.
+    pub fn page(&self, board: &Board) -> String {
         let mut registry = Registry::with_prefix("tidegate");
         registry.register_collector(Box::new(self.clone()));
+        registry.register_collector(Box::new(HealthMetrics(board.clone())));
         let mut page = String::new();
         // Writing to a String cannot fail.
         let _ = prometheus_text::encode(&mut page, &registry);
@@ -192,9 +195,7 @@ impl Collector for Metrics {
 }
 
 /// One metric family after the other.
-struct Page<'a, 'e>(&'a mut DescriptorEncoder<'e>);
-
-type Labels<const N: usize> = [(&'static str, &'static str); N];
+pub(super) struct Page<'a, 'e>(pub(super) &'a mut DescriptorEncoder<'e>);
 
 impl Page<'_, '_> {
     fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) -> fmt::Result {
@@ -212,45 +213,40 @@ impl Page<'_, '_> {
         counter.encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
     }
 
-    fn gauges<const N: usize>(
+    pub(super) fn gauges<L: EncodeLabelSet>(
         &mut self,
         name: &str,
         help: &str,
-        values: impl IntoIterator<Item = (Labels<N>, f64)>,
+        values: impl IntoIterator<Item = (L, f64)>,
     ) -> fmt::Result {
+        let values = values.into_iter();
         self.family(
             name,
             help,
-            values
-                .into_iter()
-                .map(|(labels, value)| (labels, ConstGauge::new(value))),
+            values.map(|(labels, value)| (labels, ConstGauge::new(value))),
         )
     }
 
-    fn counters<const N: usize>(
+    pub(super) fn counters<L: EncodeLabelSet>(
         &mut self,
         name: &str,
         help: &str,
-        values: impl IntoIterator<Item = (Labels<N>, u64)>,
+        values: impl IntoIterator<Item = (L, u64)>,
     ) -> fmt::Result {
+        let values = values.into_iter();
         self.family(
             name,
             help,
-            values
-                .into_iter()
-                .map(|(labels, value)| (labels, ConstCounter::new(value))),
+            values.map(|(labels, value)| (labels, ConstCounter::new(value))),
         )
     }
 
-    fn family<M: EncodeMetric, const N: usize>(
+    fn family<L: EncodeLabelSet, M: EncodeMetric>(
         &mut self,
         name: &str,
         help: &str,
-        metrics: impl Iterator<Item = (Labels<N>, M)>,
-    ) -> fmt::Result
-    where
-        Labels<N>: EncodeLabelSet,
-    {
+        metrics: impl Iterator<Item = (L, M)>,
+    ) -> fmt::Result {
         let mut metrics = metrics.peekable();
         let Some(kind) = metrics.peek().map(|(_, metric)| metric.metric_type()) else {
             return Ok(());
@@ -270,8 +266,9 @@ mod tests {
     #[test]
     fn the_page_is_prometheus_text_and_leaves_the_unknown_out() {
         let metrics = Metrics::default();
+        let board = Board::new(["a"], crate::health::Recovery::Automatic);
         metrics.update(|numbers| numbers.phase = Phase::Serving);
-        let page = metrics.page();
+        let page = metrics.page(&board);
         assert!(page.contains("tidegate_phase{phase=\"serving\"} 1"), "{page}");
         assert!(page.contains("# TYPE tidegate_drains_total counter"), "{page}");
         assert!(
@@ -280,9 +277,9 @@ mod tests {
         );
         metrics.update(|numbers| numbers.in_flight = Some(3));
         assert!(
-            metrics.page().contains("tidegate_in_flight 3"),
+            metrics.page(&board).contains("tidegate_in_flight 3"),
             "{}",
-            metrics.page()
+            metrics.page(&board)
         );
     }
 }

@@ -11,6 +11,7 @@ use super::probe::Probe;
 use super::tally::Tally;
 use crate::child::Spawner;
 use crate::health::bench::{Bench, Opinion};
+use crate::health::figures::Outcome;
 use crate::health::verdicts::Status;
 
 /// Runs `check` and tells `bench` in seat `seat`. It has no end of its own; dropped, it ends what it started.
@@ -21,10 +22,17 @@ pub(in crate::health) async fn check(check: Check, seat: usize, bench: Arc<Bench
         let begun = Instant::now();
         let outcome = probe.once().await;
         let before = tally.status();
-        match &outcome {
-            Ok(()) => tally.succeeded(),
-            Err(_) => tally.failed(),
-        }
+        let ended = match &outcome {
+            Ok(()) => {
+                tally.succeeded();
+                Outcome::Succeeded
+            }
+            Err(_) => {
+                tally.failed();
+                Outcome::Failed
+            }
+        };
+        bench.probed(&check.name, ended, tally.status());
         tell(&check, &tally, before, &outcome);
         bench.check_says(seat, opinion(&check, &tally, outcome), Instant::now());
         tokio::time::sleep_until((begun + check.interval).into()).await;
