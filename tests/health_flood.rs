@@ -1,4 +1,4 @@
-//! Who sends to the health port without end holds up no deadline.
+//! Who sends to the health port without end holds up no deadline, and who is half-way is answered.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use support::children::{TOLD, telling};
-use support::config::TIGHT;
+use support::config::{ROOMY, TIGHT};
 use support::{Signal, Tidegate};
 
 /// HTTP/2's preface and empty SETTINGS.
@@ -32,6 +32,30 @@ fn settings_without_end_hold_up_no_stop_signal() {
 #[test]
 fn requests_without_end_hold_up_no_stop_signal() {
     holds_nothing_up(b"", REQUEST);
+}
+
+#[test]
+fn a_probe_under_way_when_the_signal_comes_is_answered() {
+    let mut tidegate = Tidegate::wrapping(telling(&[]))
+        .config(ROOMY.unmeasured())
+        .start();
+    tidegate.child();
+    let mut socket = TcpStream::connect(tidegate.health()).expect("the health port is open");
+    socket
+        .write_all(b"GET /readyz HTTP/1.1\r\nHost: x\r\n")
+        .expect("half a request");
+    tidegate.signal(Signal::SIGTERM);
+    tidegate.wait_for_phase("propagation");
+    socket
+        .write_all(b"Connection: close\r\n\r\n")
+        .expect("the other half");
+    let mut answer = String::new();
+    socket.read_to_string(&mut answer).expect("an answer");
+    assert!(
+        answer.starts_with("HTTP/1.1 503 ") && answer.ends_with("draining\n"),
+        "{answer}"
+    );
+    assert_eq!(tidegate.wait().code(), TOLD);
 }
 
 fn holds_nothing_up(first: &'static [u8], again: &'static [u8]) {
