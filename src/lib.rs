@@ -22,6 +22,7 @@
 //! | [`kube`] | manifests: read, check, inject |
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
 //! | [`hooks`] | what is called when the instance leaves traffic and when it comes back |
+//! | [`lifecycle`] | the httpGet preStop endpoint |
 //! | [`admin`] | the owner-only socket, and its client |
 //! | [`http`] | the HTTP/1 client of polls, checks and hooks |
 //! | `host` | a host that is dialled: its lookup, its first address that answers |
@@ -41,6 +42,7 @@ mod host;
 pub mod http;
 pub mod inflight;
 pub mod kube;
+pub mod lifecycle;
 mod paced;
 pub mod secret;
 mod socket_file;

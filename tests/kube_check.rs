@@ -241,6 +241,13 @@ fn each_rule_is_broken_by_one_change() {
             )],
         ),
         (
+            "TG028",
+            &[(
+                "--, /app]",
+                "--, /app]\n          env: [{name: TIDEGATE_LIFECYCLE_LISTEN, value: \"127.0.0.1:9096\"}]",
+            )],
+        ),
+        (
             "TG025",
             &[("annotations: {}", "annotations: {tidegate.dev/ignore: TG999}")],
         ),

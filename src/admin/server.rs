@@ -19,9 +19,6 @@ use crate::socket_file::SocketFile;
 /// The pause before the next accept when the kernel has nothing left to give.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Questions that wait for the driver; those who ask more wait with theirs.
-const ASKED_AT_ONCE: usize = 16;
-
 /// The socket at work, if there is one. Dropping it ends it at once.
 #[derive(Debug)]
 pub struct Server {
@@ -37,12 +34,11 @@ struct Running {
     _file: SocketFile,
 }
 
-/// Serves `bound`; what clients want comes out of the receiver. Without a socket nothing ever does.
+/// Serves `bound`; what clients want goes to `ask`. Serves nothing without a socket.
 ///
 /// # Panics
 /// Outside a tokio runtime with I/O and time.
-pub fn serve(bound: Option<Bound>) -> (Server, mpsc::Receiver<Asked>) {
-    let (ask, asked) = mpsc::channel(ASKED_AT_ONCE);
+pub fn serve(bound: Option<Bound>, ask: mpsc::Sender<Asked>) -> Server {
     let running = bound.and_then(|bound| match run(bound, ask) {
         Ok(running) => Some(running),
         Err(why) => {
@@ -50,7 +46,7 @@ pub fn serve(bound: Option<Bound>) -> (Server, mpsc::Receiver<Asked>) {
             None
         }
     });
-    (Server { running }, asked)
+    Server { running }
 }
 
 fn run(bound: Bound, ask: mpsc::Sender<Asked>) -> io::Result<Running> {

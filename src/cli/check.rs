@@ -124,17 +124,6 @@ mod tests {
     }
 
     #[test]
-    fn every_unsupported_key_has_its_line() {
-        let (outcome, out) = told("lifecycle: {listen: 0.0.0.0:9096, tokenFile: /t}\n");
-        assert_eq!(outcome, Outcome::Findings);
-        assert_eq!(
-            out,
-            "tidegate.yaml: lifecycle.listen: not supported by this version; leave it out\n\
-             tidegate.yaml: lifecycle.tokenFile: not supported by this version; leave it out\n"
-        );
-    }
-
-    #[test]
     fn arithmetic_that_does_not_hold_is_found() {
         let (outcome, out) = told("terminationGracePeriodSeconds: 10\ndrain: {propagation: 20s}\n");
         assert_eq!(outcome, Outcome::Findings);

@@ -13,7 +13,6 @@ use signal_hook_tokio::Signals;
 use super::args::Reach;
 use super::asking;
 use super::screen::{Closed, Screen, TICK};
-use super::story;
 use crate::admin::{Client, ClientError, Line, Request};
 use crate::child::{Inherited, Signal};
 use crate::drain::order::Order;
@@ -97,8 +96,8 @@ async fn follow(client: &mut Client) -> Result<u8, ClientError> {
             biased;
             line = client.next() => match line? {
                 Some(Line::Status(status)) => {
-                    if story::drain_is_over(&status.facts) {
-                        screen.end(&format!("over: {}", story::ending(&status.facts)));
+                    if status.facts.drain_is_over() {
+                        screen.end(&format!("over: {}", status.facts.ending()));
                         return Ok(0);
                     }
                     // A log that is closed is no reason to end the wait.

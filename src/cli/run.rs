@@ -24,10 +24,12 @@ use crate::config::Settings;
 use crate::drain::driver::drive;
 use crate::drain::hands::{Ended, Hands, Poller};
 use crate::drain::machine::Machine;
+use crate::drain::order::desk;
 use crate::health::tls::TlsError;
 use crate::health::{self, BindError, Board, Bound, Judge, Server};
 use crate::hooks::{Reach, Roster};
 use crate::inflight::Sources;
+use crate::lifecycle;
 use crate::telemetry::metrics::Metrics;
 use crate::telemetry::{log, termination};
 
@@ -43,6 +45,9 @@ pub enum RunError {
     /// The health port has no identity to show.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The port of preStop hooks could not be opened.
+    #[error(transparent)]
+    Lifecycle(#[from] lifecycle::BindError),
     /// The program could not be started.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -70,7 +75,7 @@ impl RunError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Spawn(error) => error.exit_code(),
-            Self::Health(_) | Self::Tls(_) | Self::Kernel { .. } => 125,
+            Self::Health(_) | Self::Lifecycle(_) | Self::Tls(_) | Self::Kernel { .. } => 125,
         }
     }
 
@@ -90,13 +95,20 @@ pub fn run(settings: &Settings, command: &Command, inherited: Inherited) -> Resu
         Some(tls) => health.secured_by(tls)?,
         None => health,
     };
+    let lifecycle = lifecycle::bind(&settings.lifecycle)?;
     let triggers = triggers(settings, &inherited);
     let program = Program::start(command, inherited)?;
     // Not before: the program starts as early as without us. A preStop hook that is earlier looks again.
     let admin = admin::open(&settings.admin);
     let shown = Shown::new(settings);
     let runtime = new_runtime()?;
-    let ended = runtime.block_on(supervise(settings, triggers, program, (health, admin), shown));
+    let ended = runtime.block_on(supervise(
+        settings,
+        triggers,
+        program,
+        (health, admin, lifecycle),
+        shown,
+    ));
     // Dropping it would wait for a name lookup that hangs, past D; and the kernel closes what is open faster
     // than we do.
     std::mem::forget(runtime);
@@ -209,11 +221,13 @@ async fn supervise(
     settings: &Settings,
     triggers: Vec<Signal>,
     program: Program,
-    (health, admin): (Bound, Option<admin::Bound>),
+    (health, admin, lifecycle): (Bound, Option<admin::Bound>, Option<lifecycle::Bound>),
     shown: Shown,
 ) -> Result<Ended, RunError> {
     let server = shown.serve(health)?;
-    let (admin, asked) = admin::serve(admin);
+    let (ask, asked) = desk();
+    let admin = admin::serve(admin, ask.clone());
+    let lifecycle = lifecycle::serve(lifecycle, ask).map_err(RunError::kernel("lifecycle.listen"))?;
     let Program {
         child,
         reaper,
@@ -263,6 +277,7 @@ async fn supervise(
     report(&ended, &settings.telemetry.termination_log);
     let farewell = farewell(&ended);
     admin.shutdown(farewell).await;
+    lifecycle.shutdown(farewell).await;
     server.shutdown(farewell).await;
     Ok(ended)
 }

@@ -7,20 +7,10 @@ use crate::drain::status::{Facts, Status};
 use crate::drain::table::Phase;
 use crate::hooks::{HookState, Outcome};
 
-/// The phase of that name; none when a later version has one more.
-pub(super) fn phase(facts: &Facts) -> Option<Phase> {
-    Phase::ALL.into_iter().find(|phase| phase.name() == facts.phase)
-}
-
-/// Whether the drain is over: the program has its stop signal, or has ended.
-pub(super) fn drain_is_over(facts: &Facts) -> bool {
-    phase(facts).is_some_and(|phase| phase >= Phase::Stop)
-}
-
 /// What is going on, without the time: it changes when there is news.
 pub(super) fn line(facts: &Facts) -> String {
     let name = &facts.phase;
-    match phase(facts) {
+    match facts.known_phase() {
         Some(Phase::Serving | Phase::Held) => match facts.in_flight {
             Some(count) => format!("{name}: {}", calls(count)),
             None => name.clone(),
@@ -35,22 +25,9 @@ pub(super) fn line(facts: &Facts) -> String {
             None => format!("{name}: unknown how many calls are under way"),
         },
         Some(Phase::Stop | Phase::Kill | Phase::Leftovers | Phase::Over) => {
-            format!("{name}: {}", ending(facts))
+            format!("{name}: {}", facts.ending())
         }
         Some(Phase::Starting) | None => name.clone(),
-    }
-}
-
-/// How the drain ended, and what has become of the program.
-pub(super) fn ending(facts: &Facts) -> String {
-    let program = match (&facts.child.end, phase(facts)) {
-        (Some(end), _) => format!("the program {end}"),
-        (None, Some(Phase::Kill)) => "the program has SIGKILL".to_owned(),
-        (None, _) => "the program has its stop signal".to_owned(),
-    };
-    match &facts.verdict {
-        Some(verdict) => format!("{verdict}, {program}"),
-        None => program,
     }
 }
 
@@ -155,7 +132,7 @@ fn since(status: &Status) -> String {
 
 fn audience(facts: &Facts) -> String {
     let who = match told(facts) {
-        Some(told) if phase(facts) >= Some(Phase::Held) => told,
+        Some(told) if facts.known_phase() >= Some(Phase::Held) => told,
         _ => {
             let listening = &facts.propagation;
             format!(
@@ -171,7 +148,7 @@ fn audience(facts: &Facts) -> String {
 }
 
 fn colour(facts: &Facts) -> Colour {
-    match phase(facts) {
+    match facts.known_phase() {
         Some(Phase::Serving) => Colour::Green,
         Some(Phase::Held) => Colour::Yellow,
         _ => Colour::Cyan,

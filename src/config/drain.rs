@@ -28,6 +28,7 @@ impl Settings {
             .into_iter()
             .chain(self.slow_hooks())
             .chain(self.plain_secrets())
+            .chain(self.unreachable_hook())
     }
 
     /// A quiet period that cannot come: nothing, or a line with the mend.

@@ -13,7 +13,6 @@ use super::error::{ConfigError, Origin};
 use super::flags::Flag;
 use super::nearest;
 use super::schema::Config;
-use super::unsupported;
 
 /// What a config is made of.
 #[derive(Debug, Default)]
@@ -77,7 +76,6 @@ impl Layers {
         let mut singles = Config::default();
         layers.variables(&mut singles, variables)?;
         layers.flags(&mut singles, flags)?;
-        layers.refuse_unsupported(&singles, None)?;
         layers.config.merge(singles);
         Ok(layers)
     }
@@ -88,11 +86,6 @@ impl Layers {
     /// Everything that is wrong with the document.
     pub fn of_document(origin: Origin, text: &str) -> Result<Self, Vec<ConfigError>> {
         let config = document::parse_for_problems(&origin, text)?;
-        let missing = unsupported::asked(&config).map(|key| unsupported_key(&origin, Some(key)));
-        let missing: Vec<ConfigError> = missing.collect();
-        if !missing.is_empty() {
-            return Err(missing);
-        }
         let documents = vec![(origin, config.clone())];
         Ok(Self {
             config,
@@ -122,23 +115,9 @@ impl Layers {
 
     fn document(&mut self, origin: Origin, text: &str) -> Result<(), ConfigError> {
         let config = document::parse(&origin, text)?;
-        self.refuse_unsupported(&config, Some(&origin))?;
         self.config.merge(config.clone());
         self.documents.push((origin, config));
         Ok(())
-    }
-
-    /// `origin` is known of a document; that of a single setting is looked up.
-    fn refuse_unsupported(&self, config: &Config, origin: Option<&Origin>) -> Result<(), ConfigError> {
-        let Some(key) = unsupported::asked(config).next() else {
-            return Ok(());
-        };
-        let error = match (origin, self.origin_of(key)) {
-            (Some(origin), _) => unsupported_key(origin, Some(key)),
-            (None, Some(origin)) => unsupported_key(&origin, None),
-            (None, None) => unsupported_key(&Origin::Environment, Some(key)),
-        };
-        Err(error)
     }
 
     fn variables(
@@ -249,15 +228,6 @@ fn single(origin: Origin, refusal: Refusal) -> ConfigError {
         line: None,
         key: None,
         refusal,
-    }
-}
-
-fn unsupported_key(origin: &Origin, key: Option<&str>) -> ConfigError {
-    ConfigError::Refused {
-        origin: origin.clone(),
-        line: None,
-        key: key.map(str::to_owned),
-        refusal: Refusal("not supported by this version; leave it out".to_owned()),
     }
 }
 

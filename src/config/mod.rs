@@ -16,9 +16,9 @@
 //! | `document` | one YAML text, with the line of what is wrong |
 //! | `environment`, `flags` | the short ways to set one key |
 //! | `layers` | later wins |
-//! | `unsupported` | what can be written and is not done yet |
 //! | `settings`, `rules` | what is in force; defaults and the rules between keys |
 //! | `hooks` | the rules of `hooks` |
+//! | `lifecycle` | the rules of `lifecycle` |
 //! | `judges` | the rules of `health.app` and `health.checks` |
 //! | `drain` | what the drain makes of it: the machine's rules, and what is worth a warning |
 //! | `error` | one line: layer, line, key, why, mend |
@@ -34,6 +34,7 @@ mod hooks;
 mod inflight;
 mod judges;
 mod layers;
+mod lifecycle;
 mod listen;
 mod nearest;
 mod reading;
@@ -45,7 +46,6 @@ mod settings;
 mod signal;
 #[cfg(test)]
 mod tests;
-pub mod unsupported;
 mod url;
 
 use std::ffi::OsString;

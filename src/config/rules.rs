@@ -47,13 +47,15 @@ impl Settings {
                 &["drain.pollInterval"],
             ));
         }
+        let health = rules.health(config.health.unwrap_or_default())?;
         Ok(Self {
             plan,
             pre_stop: config.pre_stop.map_or(Duration::ZERO, |seconds| seconds.0),
             child: rules.child(config.child.unwrap_or_default())?,
             drain,
             inflight,
-            health: rules.health(config.health.unwrap_or_default())?,
+            lifecycle: rules.lifecycle(config.lifecycle.unwrap_or_default(), &health.listen)?,
+            health,
             hooks: rules.hooks(config.hooks.unwrap_or_default())?,
             admin: config.admin.and_then(|admin| admin.socket).unwrap_or_default(),
             telemetry: telemetry(config.telemetry.unwrap_or_default()),

@@ -10,6 +10,7 @@ use crate::drain::machine::OnUnknown;
 use crate::health::{Judges, Listen, Recovery, Tls};
 use crate::hooks::HookSettings;
 use crate::inflight::SourceConfig;
+use crate::lifecycle::LifecycleSettings;
 use crate::telemetry::log::{Format, Verbosity};
 
 /// The whole config, valid.
@@ -29,6 +30,8 @@ pub struct Settings {
     pub health: HealthSettings,
     /// What is called when the instance leaves traffic and when it comes back.
     pub hooks: HookSettings,
+    /// Where preStop hooks are called.
+    pub lifecycle: LifecycleSettings,
     /// Where the owner's socket is.
     pub admin: Socket,
     /// Logs and the termination message.

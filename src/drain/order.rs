@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::status::Status;
 use super::table::{Do, Phase};
@@ -41,6 +41,14 @@ pub enum Asked {
     Status(oneshot::Sender<Arc<Status>>),
     /// What is it doing, from now on? The channel ends with the run.
     Follow(oneshot::Sender<News>),
+}
+
+/// Questions that wait for the driver; those who ask more wait with theirs.
+const ASKED_AT_ONCE: usize = 16;
+
+/// The way of questions to the driver.
+pub fn desk() -> (mpsc::Sender<Asked>, mpsc::Receiver<Asked>) {
+    mpsc::channel(ASKED_AT_ONCE)
 }
 
 /// The latest status. It has changed when the facts have; time alone is no news.

@@ -162,6 +162,31 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// The phase of that name; none when a later version has one more.
+    pub fn known_phase(&self) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.name() == self.phase)
+    }
+
+    /// Whether the drain is over: the program has its stop signal, or has ended.
+    pub fn drain_is_over(&self) -> bool {
+        self.known_phase().is_some_and(|phase| phase >= Phase::Stop)
+    }
+
+    /// How the drain ended, and what has become of the program.
+    pub fn ending(&self) -> String {
+        let program = match (&self.child.end, self.known_phase()) {
+            (Some(end), _) => format!("the program {end}"),
+            (None, Some(Phase::Kill)) => "the program has SIGKILL".to_owned(),
+            (None, _) => "the program has its stop signal".to_owned(),
+        };
+        match &self.verdict {
+            Some(verdict) => format!("{verdict}, {program}"),
+            None => program,
+        }
+    }
+}
+
 impl Propagation {
     fn of(audience: &health::Audience, phase: Phase) -> Self {
         let leaving = phase >= Phase::Held;

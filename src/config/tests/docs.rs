@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::config::entry::{Form, Key};
 use crate::config::environment::name_of;
 use crate::config::flags::FLAGS;
-use crate::config::{schema, unsupported};
+use crate::config::schema;
 
 const DOC: &str = include_str!("../../../docs/configuration.md");
 
@@ -50,12 +50,7 @@ fn every_row_names_its_variable_its_flag_and_its_version() {
         if key.form == Form::Scalar && !key.path.contains("[]") {
             assert!(row.contains(&format!("`{}`", name_of(&key.path))), "{row}");
         }
-        let not_yet = unsupported::NOT_YET.iter().any(|entry| {
-            let rest = key.path.strip_prefix(entry.key);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        });
-        let since = if not_yet { "not yet" } else { "0.1" };
-        assert_eq!(rows[&key.path].last().map(String::as_str), Some(since), "{row}");
+        assert_eq!(rows[&key.path].last().map(String::as_str), Some("0.1"), "{row}");
     }
     for flag in FLAGS {
         let row = rows[&flag.path.replace("[0]", "[]")].join(" | ");

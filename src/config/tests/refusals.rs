@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::time::Duration;
 
 use super::*;
-use crate::config::{self, unsupported};
+use crate::config;
 
 /// Each is refused with exactly this line, `TIDEGATE_CONFIG` in front.
 fn refuse(cases: &[(&str, &str)]) {
@@ -538,30 +538,29 @@ fn rules_between_keys_name_the_keys_and_where_they_were_written() {
 }
 
 #[test]
-fn what_this_version_does_not_do_is_refused_never_ignored() {
-    let asking = [
-        ("lifecycle.listen", "lifecycle: {listen: '0.0.0.0:9096'}"),
-        ("lifecycle.tokenFile", "lifecycle: {tokenFile: /x}"),
-    ];
-    for entry in unsupported::NOT_YET {
-        assert!(
-            asking.iter().any(|(key, _)| *key == entry.key),
-            "{} has its case here",
-            entry.key
-        );
-    }
-    for (key, yaml) in asking {
-        // A key leaves the table when its room is built, and its case here with it.
-        refuse(&[(
-            yaml,
-            &format!(": {key}: not supported by this version; leave it out"),
-        )]);
-    }
+fn the_hook_endpoint_has_rules_of_its_own() {
+    refuse(&[
+        (
+            "lifecycle: {listen: 'unix:/run/x.sock'}",
+            ": lifecycle.listen: the kubelet calls an address and a port; write 0.0.0.0:9096",
+        ),
+        (
+            "lifecycle: {tokenFile: /run/token}",
+            ": lifecycle.tokenFile: nobody can call with it; set lifecycle.listen as well, like 0.0.0.0:9096",
+        ),
+    ]);
+    let same = Given::yaml("lifecycle: {listen: '0.0.0.0:9095'}").refused();
+    assert!(
+        same.starts_with("lifecycle.listen and health.listen have the same port, 9095; each needs its own"),
+        "{same}"
+    );
+    let loopback = Given::yaml("lifecycle: {listen: '127.0.0.1:9096'}").settings();
+    let warnings: Vec<String> = loopback.warnings().collect();
     assert_eq!(
-        Given::default()
-            .variable("TIDEGATE_LIFECYCLE_TOKEN_FILE", "/run/token")
-            .refused(),
-        "TIDEGATE_LIFECYCLE_TOKEN_FILE: not supported by this version; leave it out"
+        warnings,
+        [
+            "lifecycle.listen 127.0.0.1:9096 is loopback, and the kubelet calls a hook on the pod's address; write 0.0.0.0:9096"
+        ]
     );
 }
 

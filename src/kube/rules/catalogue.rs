@@ -47,6 +47,7 @@ rules! {
     UNKNOWN_SILENCE "TG025" "unknown-silence" Note "what is silenced is a rule";
     HOOK_SLOW "TG026" "hook-slow" Warning "a hook has left the registry before the calls stop";
     HOOK_SECRET "TG027" "hook-secret" Warning "tokens and passwords of hooks do not stand in the config";
+    HOOK_LOOPBACK "TG028" "hook-loopback" Error "the kubelet reaches the port of preStop hooks";
 }
 
 /// The rule of an id, or of a name.

@@ -5,7 +5,9 @@ use crate::config::ConfigError;
 use super::super::finding::Finding;
 use super::super::wrapped::Known;
 use super::Case;
-use super::catalogue::{BUDGET, CONFIG_INVALID, HOOK_SECRET, HOOK_SLOW, TERMINATION_MESSAGE, UNPROVEN};
+use super::catalogue::{
+    BUDGET, CONFIG_INVALID, HOOK_LOOPBACK, HOOK_SECRET, HOOK_SLOW, TERMINATION_MESSAGE, UNPROVEN,
+};
 
 /// Where the kubelet looks for last words unless it is told otherwise (the API's own default).
 const DEFAULT_MESSAGE_PATH: &str = "/dev/termination-log";
@@ -45,7 +47,7 @@ pub fn are_valid(case: Case<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-/// TG026, TG027: hooks are in time, and keep their secrets.
+/// TG026, TG027, TG028: hooks are in time, keep their secrets, and can be called.
 pub fn hooks_are_sound(case: Case<'_>, findings: &mut Vec<Finding>) {
     let Known::Valid(settings) = &case.wrapped.settings else {
         return;
@@ -55,8 +57,10 @@ pub fn hooks_are_sound(case: Case<'_>, findings: &mut Vec<Finding>) {
         .plain_secrets()
         .into_iter()
         .map(|said| (HOOK_SECRET, said));
+    let loopback = settings.unreachable_hook().map(|said| (HOOK_LOOPBACK, said));
     findings.extend(
         slow.chain(plain)
+            .chain(loopback)
             .map(|(rule, said)| Finding::in_container(rule, case.wrapped, "", said, "")),
     );
 }
