@@ -5,7 +5,7 @@ mod health_room;
 use std::time::{Duration, Instant};
 
 use health_room::tls::{fixture, secured};
-use health_room::{DATA, HEADERS, PREFACE, Raw, SETTINGS, ask, serving, until, within};
+use health_room::{DATA, HEADERS, PING, PREFACE, Raw, SETTINGS, ask, serving, until, within};
 use tidegate::health::Tls;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -214,4 +214,37 @@ async fn probe(stream: &mut TcpStream) {
     while !answer.ends_with(b"ok\n") {
         assert_ne!(within(stream.read_buf(&mut answer)).await.unwrap(), 0, "closed");
     }
+}
+
+/// The next PING that asks, in virtual time; nothing at the connection's end.
+async fn next_ping(raw: &mut Raw<TcpStream>) -> Option<Vec<u8>> {
+    loop {
+        let mut head = [0; 9];
+        raw.stream.read_exact(&mut head).await.ok()?;
+        let mut payload = vec![0; u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize];
+        raw.stream.read_exact(&mut payload).await.ok()?;
+        if head[3] == PING && head[4] & 1 == 0 {
+            return Some(payload);
+        }
+    }
+}
+
+/// Time stands still while anything is done, and leaps when nothing is: minutes take none.
+#[tokio::test(start_paused = true)]
+async fn a_peer_is_asked_for_a_sign_of_life_every_30_s_and_has_10_s_to_give_it() {
+    let room = serving();
+    let begun = tokio::time::Instant::now();
+    let mut raw = Raw::open(room.tcp().await, &[]).await;
+    raw.call(1, "/grpc.health.v1.Health/Watch", "a", "x").await;
+    for turn in 1..=3 {
+        let ping = next_ping(&mut raw).await.expect("a peer that answers is kept");
+        let passed = begun.elapsed().as_secs();
+        assert!((30 * turn..=30 * turn + 1).contains(&passed), "{passed}");
+        raw.send(PING, 1, 0, &ping).await;
+    }
+    next_ping(&mut raw).await.expect("asked once more");
+    // Not answered.
+    assert_eq!(next_ping(&mut raw).await, None, "and let go");
+    let passed = begun.elapsed().as_secs();
+    assert!((130..=131).contains(&passed), "{passed}");
 }

@@ -182,6 +182,14 @@ fn each_rule_is_broken_by_one_change() {
             )],
         ),
         ("TG012", &[("30s, --,", "30s, --listen, \"127.0.0.1:9095\", --,")]),
+        // With TLS the kubelet's gRPC probes, which speak none, get no answer.
+        (
+            "TG012",
+            &[(
+                "--, /app]",
+                "--, /app]\n          env: [{name: TIDEGATE_CONFIG, value: \"health: {tls: {cert: /c, key: /k}}\"}]",
+            )],
+        ),
         (
             "TG013",
             &[("periodSeconds: 2, failureThreshold: 1", "periodSeconds: 2")],
