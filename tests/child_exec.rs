@@ -5,7 +5,7 @@ mod child_support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use child_support::{run, script, tidegate};
+use child_support::{everywhere, outside_pid_1, run, script, tidegate};
 
 #[test]
 fn every_exit_code_is_passed_on() {
@@ -27,6 +27,21 @@ fn a_death_by_signal_is_128_and_its_number() {
         let output = run(&mut tidegate(&["python3", "-S", "-E", "-c", &text]));
         assert_eq!(output.status.code(), Some(128 + signal));
     }
+}
+
+#[test]
+fn codes_are_the_same_everywhere() {
+    everywhere(
+        r##"
+def code(*command): return subprocess.run(TIDEGATE + list(command), stderr=subprocess.DEVNULL).returncode
+for wanted in (0, 1, 42, 125, 126, 127, 128, 255): assert code("sh", "-c", f"exit {wanted}") == wanted
+for number in (1, 2, 9, 13, 15, 34):
+    end = f"import os, signal; signal.signal({number}, signal.SIG_DFL) if {number} != 9 else None; os.kill(os.getpid(), {number})"
+    assert code(*PYTHON, end) == 128 + number, number
+assert code("no-such-program") == code("/no/such/program") == 127
+assert code("/") == code("/etc/passwd") == 126
+"##,
+    );
 }
 
 /// What is refused, with its exit code and words of the line that says so.
@@ -125,7 +140,7 @@ with tempfile.TemporaryDirectory() as here:
 /// Mask and dispositions are compared with what the same program sees without tidegate.
 #[test]
 fn the_child_has_the_mask_and_dispositions_we_were_given() {
-    script(
+    outside_pid_1(
         r##"
 LAUNCH = """
 import os, signal, sys
@@ -188,7 +203,7 @@ assert said == expected, (said, expected)
 /// Which descriptors the child has open is compared with what it has without tidegate.
 #[test]
 fn the_child_has_our_descriptors_and_none_we_opened() {
-    script(
+    outside_pid_1(
         r##"
 import tempfile
 LAUNCH = """
@@ -211,6 +226,7 @@ with open(sys.argv[1], "w") as f: f.write(repr(links))
 """
 def seen(case, before):
     with tempfile.NamedTemporaryFile() as out:
+        os.chmod(out.name, 0o666)
         subprocess.run(PYTHON + [LAUNCH, repr(case)] + before + PYTHON + [LOOK, out.name], check=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         return eval(out.read())

@@ -2,7 +2,7 @@
 
 mod child_support;
 
-use child_support::script;
+use child_support::{everywhere, outside_pid_1};
 
 /// A pseudo-terminal with someone in front of it.
 const PTY: &str = r#"
@@ -40,7 +40,12 @@ class Terminal:
 "#;
 
 fn on_a_terminal(text: &str) {
-    script(&format!("{PTY}\n{text}"));
+    everywhere(&format!("{PTY}\n{text}"));
+}
+
+/// With a shell or a parent that tidegate shares its session with.
+fn on_anothers_terminal(text: &str) {
+    outside_pid_1(&format!("{PTY}\n{text}"));
 }
 
 #[test]
@@ -144,7 +149,7 @@ print("same" if before == after else f"different {before} {after}", code, flush=
 
 #[test]
 fn the_terminal_is_handed_back_as_it_was() {
-    on_a_terminal(&format!(
+    on_anothers_terminal(&format!(
         "{AROUND}{}",
         r#"
 for command, code in [("stty raw -echo; exit 3", 3), ("stty raw -echo; kill -KILL $$", 137), ("exit 0", 0)]:
@@ -164,7 +169,7 @@ assert terminal.end() == 0
 
 #[test]
 fn a_shell_around_us_can_stop_and_resume_us() {
-    on_a_terminal(
+    on_anothers_terminal(
         r#"
 terminal = Terminal("bash", "--norc", "--noprofile", "-i")
 terminal.keys("PS1=; stty -echo\n")
@@ -252,7 +257,7 @@ assert terminal.end() == 0
 
 #[test]
 fn a_hangup_reaches_the_child() {
-    on_a_terminal(
+    on_anothers_terminal(
         r#"
 reader, writer = os.pipe()
 os.set_inheritable(writer, True)

@@ -142,6 +142,34 @@ pub fn namespace() -> Vec<&'static str> {
     words
 }
 
+/// Runs a script that starts tidegate by `TIDEGATE` and needs no pid of it, in every surrounding it has in the
+/// field: as a plain process, as PID 1 of a namespace of its own, and as a user without privileges.
+#[allow(dead_code, reason = "each test file compiles its own copy of this one")]
+pub fn everywhere(text: &str) {
+    script(&format!("TIDEGATE = {:?} + TIDEGATE\n{text}", namespace()));
+    outside_pid_1(text);
+}
+
+/// The same without the namespace: for what PID 1 cannot do (be stopped), or only a real container's can (have the
+/// terminal's session).
+#[allow(dead_code, reason = "each test file compiles its own copy of this one")]
+pub fn outside_pid_1(text: &str) {
+    script(text);
+    // A user without privileges may not enter where we were built.
+    let nobody = r#"
+import shutil, tempfile
+directory = tempfile.TemporaryDirectory()
+os.chmod(directory.name, 0o755)
+TIDEGATE[0] = shutil.copy(TIDEGATE[0], directory.name)
+os.chdir("/")
+# Nor where others keep their programs.
+os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
+PYTHON[0] = shutil.which("python3") or PYTHON[0]
+if os.getuid() == 0: TIDEGATE = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"] + TIDEGATE
+"#;
+    script(&format!("{nobody}\n{text}"));
+}
+
 /// Whether the tests run as root.
 #[allow(dead_code, reason = "each test file compiles its own copy of this one")]
 pub fn is_root() -> bool {
