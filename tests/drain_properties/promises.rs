@@ -46,6 +46,7 @@ const PROMISES: &[(&str, Promise)] = promises![
     a_proven_quiet_period_ends_the_wait_at_once,
     the_stop_signal_is_not_sent_while_calls_are_under_way_or_unknown,
     proceed_after_ends_the_wait_for_the_unknown,
+    the_end_of_proceed_after_is_woken_for,
     the_stop_signal_comes_by_its_bound,
     a_hurried_stop_waits_for_nothing,
     the_stop_signal_is_sent_at_most_once,
@@ -213,6 +214,12 @@ fn the_stop_signal_is_not_sent_while_calls_are_under_way_or_unknown(spec: &Spec,
 
 fn proceed_after_ends_the_wait_for_the_unknown(spec: &Spec, moment: &Moment) -> bool {
     moment.after.phase != Phase::InFlight || !spec.patience_is_over(moment.now)
+}
+
+/// Nothing else may happen until then: the look under way may never be answered.
+fn the_end_of_proceed_after_is_woken_for(spec: &Spec, moment: &Moment) -> bool {
+    let asked_for = |end| moment.after.next_deadline.is_some_and(|next| next <= end);
+    moment.after.phase != Phase::InFlight || spec.patience_end().is_none_or(asked_for)
 }
 
 // The child.

@@ -304,11 +304,16 @@ impl Spec {
 
     /// Whether in-flight has been unknown for as long as it is waited for.
     pub fn patience_is_over(&self, now: Instant) -> bool {
+        self.patience_end().is_some_and(|end| now >= end)
+    }
+
+    /// When in-flight will have been unknown for as long as it is waited for.
+    pub fn patience_end(&self) -> Option<Instant> {
         let OnUnknown::ProceedAfter(patience) = self.rules.on_unknown else {
-            return false;
+            return None;
         };
         if self.sights.last().is_none_or(|last| last.calls.is_some()) {
-            return false;
+            return None;
         }
         let unknown = self
             .sights
@@ -320,7 +325,7 @@ impl Spec {
             true => self.watched_since,
             false => Some(self.sights[self.sights.len() - unknown].answered),
         };
-        since.is_some_and(|since| now >= later(since, patience))
+        since.map(|since| later(since, patience))
     }
 }
 

@@ -137,6 +137,18 @@ fn proceed_after_waits_so_long_for_the_unknown_and_no_longer() {
 }
 
 #[test]
+fn proceed_after_is_kept_though_a_look_is_never_answered() {
+    let mut run = Run::stopping(proceed_after(3_000));
+    run.calls = InFlight::Unknown;
+    run.to(5_100);
+    run.latency = None;
+    run.to(24_000);
+    // The look of 5 200 ms hangs, so that nothing but the machine's own timer ends the wait.
+    assert_eq!(run.stop_signal(), Some(8_000));
+    assert_eq!(run.verdict(), Some(Verdict::Unmeasured));
+}
+
+#[test]
 fn proceed_after_begins_anew_with_every_count() {
     let mut run = Run::stopping(proceed_after(3_000));
     run.calls = InFlight::Unknown;
