@@ -1,13 +1,18 @@
 //! Presets against pages of the programs they know, recorded where that was possible.
 
 mod inflight_app;
+mod support;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use inflight_app::{AMPLE, App, count};
+use support::ports;
 use tidegate::http::Endpoint;
-use tidegate::inflight::{Absent, Preset, PrometheusConfig, SourceConfig, Sources};
+use tidegate::inflight::{Absent, Preset, PrometheusConfig, Reading, SourceConfig, Sources};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 macro_rules! page {
@@ -204,4 +209,141 @@ async fn the_page_of_a_real_nginx_is_read() {
     let sample = sources.poll(AMPLE).await;
     assert_eq!(count(&sample), 0);
     assert_eq!(sample.arrivals, Some(0.0));
+}
+
+/// A program behind a proxy that answers when it is told to.
+struct Backend {
+    address: SocketAddr,
+    held: Arc<Mutex<Vec<TcpStream>>>,
+}
+
+impl Backend {
+    fn start() -> Self {
+        let listener = ports::listen(ports::free());
+        let address = listener.local_addr().unwrap();
+        let held = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&held);
+        std::thread::spawn(move || {
+            while let Ok((stream, _)) = listener.accept() {
+                kept.lock().unwrap().push(stream);
+            }
+        });
+        Self { address, held }
+    }
+
+    fn answer_all(&self) {
+        for mut stream in self.held.lock().unwrap().drain(..) {
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                .unwrap();
+        }
+    }
+}
+
+/// Two calls through the proxy at `front`: they are counted while they last, and as arrivals after it.
+async fn two_calls_are_counted(preset: Preset, metrics: SocketAddr, front: SocketAddr, backend: &Backend) {
+    let endpoint = Endpoint::parse(&format!("http://{metrics}")).unwrap();
+    let mut sources = Sources::new(vec![preset.source(endpoint).unwrap()]);
+    let mut reads = async |calls: u64, begun: f64| {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            let sample = sources.poll(AMPLE).await;
+            if sample.reading == Reading::Count(calls) && sample.arrivals == Some(begun) {
+                return;
+            }
+            assert!(
+                Instant::now() < end,
+                "{}: not {calls} and {begun}: {sample:?}",
+                preset.name()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    reads(0, 0.0).await;
+    let calls: Vec<TcpStream> = (0..2)
+        .map(|_| {
+            let mut call = TcpStream::connect(front).unwrap();
+            call.write_all(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+            call
+        })
+        .collect();
+    reads(2, 2.0).await;
+    backend.answer_all();
+    // Kept open and idle, connections are no calls.
+    reads(0, 2.0).await;
+    drop(calls);
+}
+
+#[tokio::test]
+async fn the_page_of_a_real_haproxy_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (backend, front, metrics) = (Backend::start(), ports::free(), ports::free());
+    let config = format!(
+        "defaults\n mode http\n timeout connect 5s\n timeout client 60s\n timeout server 60s\n\
+         frontend web\n bind {front}\n default_backend app\n\
+         backend app\n server one {}\n\
+         frontend metrics\n bind {metrics}\n http-request use-service prometheus-exporter if {{ path /metrics }}\n",
+        backend.address
+    );
+    let file = folder.path().join("haproxy.cfg");
+    std::fs::write(&file, config).unwrap();
+    let haproxy = Command::new("haproxy")
+        .env(
+            "PATH",
+            format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap()),
+        )
+        .args(["-db", "-q", "-f"])
+        .arg(&file)
+        .spawn()
+        .expect("tests/needs.sh installs haproxy");
+    let _haproxy = Running(haproxy);
+    two_calls_are_counted(Preset::Haproxy, metrics, front, &backend).await;
+}
+
+#[tokio::test]
+async fn the_page_of_a_real_envoy_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (backend, front, admin) = (Backend::start(), ports::free(), ports::free());
+    let place = |address: SocketAddr| {
+        format!(
+            "{{socket_address: {{address: {}, port_value: {}}}}}",
+            address.ip(),
+            address.port()
+        )
+    };
+    let config = format!(
+        r#"
+admin: {{address: {admin}}}
+static_resources:
+  listeners:
+  - address: {front}
+    filter_chains:
+    - filters:
+      - name: http
+        typed_config:
+          "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+          stat_prefix: ingress
+          route_config: {{virtual_hosts: [{{name: all, domains: ["*"], routes: [{{match: {{prefix: /}}, route: {{cluster: app}}}}]}}]}}
+          http_filters:
+          - name: router
+            typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
+  clusters:
+  - name: app
+    type: STATIC
+    connect_timeout: 5s
+    load_assignment: {{cluster_name: app, endpoints: [{{lb_endpoints: [{{endpoint: {{address: {app}}}}}]}}]}}
+"#,
+        admin = place(admin),
+        front = place(front),
+        app = place(backend.address),
+    );
+    let file = folder.path().join("envoy.yaml");
+    std::fs::write(&file, config).unwrap();
+    let envoy = Command::new(format!("{}/.venv/bin/envoy", env!("CARGO_MANIFEST_DIR")))
+        .args(["--disable-hot-restart", "--concurrency", "1", "-l", "warn", "-c"])
+        .arg(&file)
+        .spawn()
+        .expect("tests/needs.sh makes .venv, with Envoy in it");
+    let _envoy = Running(envoy);
+    two_calls_are_counted(Preset::Envoy, admin, front, &backend).await;
 }

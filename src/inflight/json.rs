@@ -108,7 +108,8 @@ impl Json {
 }
 
 impl JsonConfig {
-    fn read(&self, document: &[u8]) -> Reading {
+    /// What a document says.
+    pub fn read(&self, document: &[u8]) -> Reading {
         let document: Value = match serde_json::from_slice(document) {
             Ok(document) => document,
             Err(error) => return Reading::unknown(format!("the answer is no JSON: {error}")),
