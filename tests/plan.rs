@@ -1,6 +1,10 @@
 //! `tidegate plan` and `tidegate completions`: what a person asks before trusting a config.
 
+mod support;
+
 use std::process::{Command, Output};
+
+use support::children::python;
 
 fn tidegate(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tidegate"));
@@ -94,26 +98,128 @@ fn every_shell_has_completions_that_know_the_flags() {
     }
 }
 
-#[test]
-fn bash_accepts_its_completions() {
-    let script = drawn(&["completions", "bash"]);
-    let output = Command::new("bash")
-        .args(["-n", "-c", &script])
+/// What a shell offers for a line that is begun: the shell reads the script, and its own completion is asked.
+/// `last` is the last word of the list.
+fn offered(shell: &str, line: &str, last: &str) -> String {
+    let room = tempfile::tempdir().expect("a directory");
+    let file = room.path().join("tidegate");
+    std::fs::write(&file, drawn(&["completions", shell])).expect("written");
+    let mut command = match shell {
+        "bash" => Command::new("bash"),
+        "fish" => Command::new("fish"),
+        _ => Command::new(python()),
+    };
+    match shell {
+        "bash" => command.args(["--norc", "-c", ASK_BASH, "bash"]),
+        "fish" => command.args(["--no-config", "-c", ASK_FISH]),
+        _ => command.args(["-I", "-c", ASK_ZSH]),
+    };
+    let output = command
+        .arg(&file)
+        .args([line, last])
+        .env("HOME", room.path())
+        .current_dir(room.path())
         .output()
-        .expect("bash starts");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+        .unwrap_or_else(|error| panic!("{shell} starts: {error}; tests/needs.sh installs it"));
+    assert!(output.status.success(), "{shell}: {output:?}");
+    assert!(output.stderr.is_empty(), "{shell}: {output:?}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+const ASK_BASH: &str = r#"
+source "$1"
+read -ra COMP_WORDS <<<"$2"
+[[ $2 == *" " ]] && COMP_WORDS+=("")
+COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+function=$(complete -p tidegate | sed 's/.*-F \([^ ]*\) .*/\1/')
+"$function" tidegate "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD-1]}"
+printf '%s\n' "${COMPREPLY[@]}"
+"#;
+
+const ASK_FISH: &str = "source $argv[1]; complete -C $argv[2]";
+
+/// zsh completes on a terminal only, and not while there is more to read: nothing is typed on before the list is
+/// there. What is listed stands between the line and the mark.
+const ASK_ZSH: &str = r#"
+import os, pty, select, sys, time
+script, line, last = sys.argv[1:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.environ["TERM"] = "dumb"
+    os.execvp("zsh", ["zsh", "-f", "-i"])
+def until(mark):
+    said, end = "", time.monotonic() + 20
+    while mark not in said and select.select([fd], [], [], max(0, end - time.monotonic()))[0]:
+        said += os.read(fd, 4096).decode()
+    return said
+# The marks are in two pieces, so that the terminal's echo is not taken for the answer.
+os.write(fd, f"unset zle_bracketed_paste; autoload -Uz compinit; compinit -u -D; source '{script}'; setopt no_auto_menu; PS1=REA''DY\n".encode())
+until("READY")
+os.write(fd, f"{line}\t".encode())
+said = until(last)
+os.write(fd, b"\x15print DO''NE\n")
+print(said + until("DONE"))
+os.write(fd, b"exit\n")
+os.close(fd)
+os.waitpid(pid, 0)
+"#;
+
+#[test]
+fn every_shell_offers_a_commands_own_options_and_values() {
+    for shell in ["bash", "zsh", "fish"] {
+        let options = offered(shell, "tidegate status --", "--watch");
+        assert!(
+            options.contains("--watch") && options.contains("--output"),
+            "{shell}: {options}"
+        );
+        assert!(!options.contains("--grace-period"), "{shell}: {options}");
+        let options = offered(shell, "tidegate plan --", "--verbose");
+        assert!(options.contains("--grace-period"), "{shell}: {options}");
+        let formats = offered(shell, "tidegate status -o ", "text");
+        assert!(
+            formats.contains("text") && formats.contains("json"),
+            "{shell}: {formats}"
+        );
+        let shells = offered(shell, "tidegate completions ", "zsh");
+        assert!(
+            shells.contains("fish") && shells.contains("man"),
+            "{shell}: {shells}"
+        );
+        assert!(!shells.contains("hurry"), "{shell}: {shells}");
+    }
 }
 
 #[test]
-fn the_man_page_has_every_flag() {
-    let text = drawn(&["completions", "man"]);
-    assert!(text.contains(".TH"), "{text}");
-    // roff writes a dash as \-
-    assert!(text.contains(r"\-\-stop\-timeout"), "{text}");
+fn the_man_page_is_read_by_man_and_has_every_commands_options() {
+    let room = tempfile::tempdir().expect("a directory");
+    let file = room.path().join("tidegate.1");
+    std::fs::write(&file, drawn(&["completions", "man"])).expect("written");
+    let output = Command::new("man")
+        .args(["--warnings", "-l"])
+        .arg(&file)
+        .env("MANWIDTH", "200")
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .expect("man starts; tests/needs.sh installs it");
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let page = String::from_utf8_lossy(&output.stdout);
+    for word in [
+        "--stop-timeout",
+        "tidegate status [--watch] [-o text|json]",
+        "--watch",
+        "tidegate check ",
+        "--strict",
+        "tidegate resume",
+        "Exit codes: the command's own",
+    ] {
+        assert!(page.contains(word), "no {word:?} in:\n{page}");
+    }
+    assert_eq!(
+        page.matches("--grace-period").count(),
+        1,
+        "the settings stand once:\n{page}"
+    );
+    assert!(!page.contains("tidegate-"), "no page that is not there:\n{page}");
 }
 
 #[test]

@@ -23,12 +23,14 @@ mod tests;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Command;
+use clap::{Command, ValueHint};
 
 use crate::config::flags::Flag;
 use crate::drain::order::Order;
 
 pub use asking::{Output, Reach, Span, StatusAsked};
+pub use running::NOTES;
+pub use setup::SHELLS;
 
 /// What the command line asks for.
 #[derive(Debug, PartialEq, Eq)]
@@ -223,20 +225,27 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some((_, Word::Plan)) => running::plan(arguments.split_off(1)),
         Some((_, Word::Completions)) => setup::completions(arguments.split_off(1)),
         Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
-        None if first == "help" => Ok(Invocation::Print(
-            running::run_definition().render_help().to_string(),
-        )),
+        None if first == "help" => match arguments.into_iter().nth(1) {
+            None => Ok(Invocation::Print(
+                running::run_definition().render_help().to_string(),
+            )),
+            Some(command) => parse([started_as, command, "--help".into()]),
+        },
         None => Err(mistakes::stray(first)),
     }
 }
 
 /// All of it as one definition, for completions and the man page.
 pub fn whole() -> Command {
-    let command = |name: &'static str, definition: Command| definition.name(name).no_binary_name(false);
+    let command =
+        |name: &'static str, definition: Command| offering(definition.name(name).no_binary_name(false));
     let orders = Order::ALL.map(|order| command(order.word(), asking::order_definition(order)));
-    running::run_definition()
+    offering(running::front_definition())
         .no_binary_name(false)
-        .subcommand(command("run", running::run_definition()))
+        .subcommand(
+            command("run", running::run_definition())
+                .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]"),
+        )
         .subcommand(command("check", manifests::check_definition()))
         .subcommand(command("inflight", running::inflight_definition()))
         .subcommand(command("plan", running::plan_definition()))
@@ -245,4 +254,19 @@ pub fn whole() -> Command {
         .subcommands(orders)
         .subcommand(command("status", asking::status_definition()))
         .subcommand(command("completions", setup::completions_definition()))
+}
+
+/// With the values that a shell may offer. Parsing leaves them as written, so that a wrong one is told in
+/// our own words.
+fn offering(definition: Command) -> Command {
+    let checks = definition.get_name() == "check";
+    definition.mut_args(|argument| match argument.get_id().as_str() {
+        "output" if checks => argument
+            .value_parser(["text", "json", "sarif"])
+            .hide_possible_values(true),
+        "output" | "log-format" => argument.value_parser(["text", "json"]).hide_possible_values(true),
+        "shell" => argument.value_parser(setup::SHELLS).hide_possible_values(true),
+        "directory" => argument.value_hint(ValueHint::DirPath),
+        _ => argument,
+    })
 }

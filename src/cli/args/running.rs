@@ -29,6 +29,10 @@ Commands:
   completions SHELL Print completions for bash, zsh, fish, elvish or powershell, or the man page
 
 {with a running one}
+{notes}";
+
+/// What holds for all of it: the end of the help, and of the man page.
+pub const NOTES: &str = "\
 Settings, later wins: --config FILE, TIDEGATE_CONFIG (the YAML itself),
 TIDEGATE_* variables, flags. docs/configuration.md has every one.
 
@@ -92,12 +96,28 @@ fn asked(matches: &mut ArgMatches) -> Asked {
 }
 
 pub fn run_definition() -> Command {
+    front_definition().arg(
+        Arg::new("command")
+            .value_name("COMMAND")
+            .value_parser(OsStringValueParser::new())
+            .num_args(1..)
+            .last(true)
+            .help("The program to run and its arguments"),
+    )
+}
+
+/// `tidegate` itself without what it runs. Beside commands a COMMAND would be in the way: zsh's completions
+/// count it as the word before theirs.
+pub fn front_definition() -> Command {
+    let help = COMMANDS_HELP
+        .replace("{with a running one}", asking::HELP)
+        .replace("{notes}", NOTES);
     with_settings(Command::new("tidegate"))
         .no_binary_name(true)
         .disable_version_flag(true)
         .about(env!("CARGO_PKG_DESCRIPTION"))
         .override_usage(USAGE)
-        .after_help(COMMANDS_HELP.replace("{with a running one}", asking::HELP))
+        .after_help(help)
         .version(env!("CARGO_PKG_VERSION"))
         .arg(
             Arg::new("version")
@@ -105,14 +125,6 @@ pub fn run_definition() -> Command {
                 .short('V')
                 .action(ArgAction::Version)
                 .help("Print version"),
-        )
-        .arg(
-            Arg::new("command")
-                .value_name("COMMAND")
-                .value_parser(OsStringValueParser::new())
-                .num_args(1..)
-                .last(true)
-                .help("The program to run and its arguments"),
         )
 }
 

@@ -9,12 +9,15 @@ use clap::{Arg, Command};
 use super::mistakes::said;
 use super::{Completions, Install, Invocation, UsageError};
 
+/// What `completions` prints something for.
+pub const SHELLS: [&str; 6] = ["bash", "zsh", "fish", "elvish", "powershell", "man"];
+
 pub fn completions(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
-    const SHELLS: &str = "name one of bash, zsh, fish, elvish, powershell, or man for the man page";
+    const NAME_ONE: &str = "name one of bash, zsh, fish, elvish, powershell, or man for the man page";
     let matches = match completions_definition().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) if error.kind() == ErrorKind::MissingRequiredArgument => {
-            return Err(UsageError(format!("completions: no shell; {SHELLS}")));
+            return Err(UsageError(format!("completions: no shell; {NAME_ONE}")));
         }
         Err(error) => return said(&error),
     };
@@ -23,7 +26,7 @@ pub fn completions(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
         ("man", _) => Ok(Invocation::Completions(Completions::Man)),
         (_, Ok(shell)) => Ok(Invocation::Completions(Completions::Shell(shell))),
         (_, Err(_)) => Err(UsageError(format!(
-            "completions: {} is no shell; {SHELLS}",
+            "completions: {} is no shell; {NAME_ONE}",
             word.escape_debug()
         ))),
     }

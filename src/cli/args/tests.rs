@@ -116,6 +116,9 @@ fn help_and_version_are_printed() {
         )))
     );
     assert!(matches!(understand(&["help"]), Ok(Invocation::Print(_))));
+    assert_eq!(understand(&["help", "status"]), understand(&["status", "--help"]));
+    assert_eq!(understand(&["help", "help"]), understand(&["help"]));
+    assert!(understand(&["help", "stauts"]).is_err());
     assert!(matches!(
         understand(&["check", "--help"]),
         Ok(Invocation::Print(_))
