@@ -198,3 +198,25 @@ fn an_old_message_is_overwritten_not_added_to() {
     tidegate.wait();
     assert_eq!(tidegate.termination().verdict(), "unmeasured");
 }
+
+#[test]
+fn every_field_of_the_termination_message_is_in_the_docs() {
+    let docs = include_str!("../docs/drain.md");
+    let mut tidegate = Tidegate::wrapping(telling(&[]))
+        .config(ROOMY.unmeasured())
+        .start();
+    tidegate.child();
+    tidegate.signal(Signal::SIGTERM);
+    tidegate.wait();
+    let said = tidegate.termination();
+    for (name, value) in said.0.as_object().expect("an object") {
+        match value.as_object() {
+            Some(parts) if name != "phasesMillis" => {
+                for part in parts.keys() {
+                    assert!(docs.contains(&format!("`{name}.{part}`")), "{name}.{part}");
+                }
+            }
+            _ => assert!(docs.contains(&format!("| `{name}` |")), "{name}"),
+        }
+    }
+}

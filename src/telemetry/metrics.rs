@@ -282,4 +282,30 @@ mod tests {
             metrics.page(&board)
         );
     }
+
+    #[test]
+    fn every_metric_has_its_row_in_the_docs_and_every_row_its_metric() {
+        let docs = include_str!("../../docs/telemetry.md");
+        let rows = docs
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `tidegate_")?.split('`').next());
+        let rows: std::collections::BTreeSet<&str> = rows.collect();
+        // Whatever is absent is there for once.
+        let metrics = Metrics::default();
+        metrics.update(|numbers| {
+            numbers.in_flight = Some(1);
+            numbers.deadline = Some(Instant::now());
+            numbers.phase_durations[0] = Some(Duration::ZERO);
+        });
+        let board = Board::new(["a"], crate::health::Recovery::Automatic);
+        board.set_every(crate::health::Status::Serving);
+        let page = metrics.page(&board);
+        let names = page
+            .lines()
+            .filter_map(|line| line.strip_prefix("tidegate_")?.split([' ', '{']).next());
+        let mut names: std::collections::BTreeSet<&str> = names.collect();
+        // These two need a check.
+        names.extend(["check_serving", "check_probes_total"]);
+        assert_eq!(rows, names);
+    }
 }
