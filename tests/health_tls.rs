@@ -159,6 +159,7 @@ fn files_that_make_no_identity_are_one_line_and_125() {
             .args(["--", "/bin/echo", "started"])
             .env("TIDEGATE_HEALTH_TLS_CERT", cert)
             .env("TIDEGATE_HEALTH_TLS_KEY", key)
+            .env("TIDEGATE_ADMIN_SOCKET", "off")
             .output()
             .unwrap();
         let said = String::from_utf8(ended.stderr).unwrap();

@@ -28,6 +28,7 @@ fn the_copy_is_whole_executable_and_runs() {
     );
     let ran = Command::new(&copy)
         .args(["run", "--listen", "off", "--", "sh", "-c", "exit 7"])
+        .env("TIDEGATE_ADMIN_SOCKET", "off")
         .status();
     assert_eq!(ran.expect("the copy starts").code(), Some(7));
     let left: Vec<_> = fs::read_dir(directory.path()).expect("a directory").collect();
