@@ -260,13 +260,13 @@ while True:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-fn on_a_terminal(tidegate: &Running, environment: &[(&str, &str)]) -> Client {
+fn on_a_terminal(tidegate: &Running, words: &[&str], environment: &[(&str, &str)]) -> Client {
     eventually("the admin socket", || tidegate.socket().exists().then_some(()));
     let mut command = Command::new(python());
     command
         .args(["-I", "-c", ON_A_TERMINAL])
         .arg(std::env::var_os("TIDEGATE_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_tidegate").into()))
-        .arg("prestop")
+        .args(words)
         .env_remove("NO_COLOR")
         .env("TERM", "xterm")
         .env(SOCKET, tidegate.socket())
@@ -278,7 +278,7 @@ fn on_a_terminal(tidegate: &Running, environment: &[(&str, &str)]) -> Client {
 fn on_a_terminal_there_is_a_live_line() {
     let calls = MetricsEndpoint::with_calls(2);
     let mut tidegate = with_calls(&calls);
-    let hook = on_a_terminal(&tidegate, &[]);
+    let hook = on_a_terminal(&tidegate, &["prestop"], &[]);
     hook.stdout.wait_for("in-flight: 2 calls under way");
     let drawn = hook.stdout.so_far().last().expect("a line").text.clone();
     // Drawn over, in colour, with the time that is left.
@@ -299,12 +299,33 @@ fn on_a_terminal_there_is_a_live_line() {
 }
 
 #[test]
+fn a_watch_on_a_terminal_leaves_the_verdict_behind() {
+    let mut tidegate = Tidegate::wrapping(telling(&[]))
+        .config(ROOMY.unmeasured())
+        .start();
+    tidegate.child();
+    let watch = on_a_terminal(&tidegate, &["status", "--watch"], &[]);
+    watch.stdout.wait_for("serving");
+    tidegate.signal(Signal::SIGTERM);
+    assert_eq!(tidegate.wait().code(), TOLD);
+    let ended = watch.end();
+    assert_eq!(ended.code(), 0, "{ended:?}");
+    let said: String = ended
+        .stdout
+        .lines()
+        .map(|chunk| chunk.trim_matches('\''))
+        .collect();
+    let left = "over: unmeasured, the program exited with 3\\r\\ntidegate is gone\\r\\n";
+    assert!(said.ends_with(left), "{said}");
+}
+
+#[test]
 fn no_color_is_no_colour() {
     let mut tidegate = Tidegate::wrapping(telling(&[]))
         .config(ROOMY.unmeasured())
         .start();
     tidegate.child();
-    let ended = on_a_terminal(&tidegate, &[("NO_COLOR", "1")]).end();
+    let ended = on_a_terminal(&tidegate, &["prestop"], &[("NO_COLOR", "1")]).end();
     assert_eq!(ended.code(), 0, "{ended:?}");
     assert!(ended.stdout.contains("propagation: "), "{ended:?}");
     assert!(!ended.stdout.contains("\\x1b[36m"), "{ended:?}");

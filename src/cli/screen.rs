@@ -96,6 +96,14 @@ impl Screen {
         bar.tick();
     }
 
+    /// What a live line said last: drawn over, it would be lost with its verdict.
+    pub fn lost(&self) -> Option<String> {
+        match self {
+            Self::Live { last, .. } => last.as_ref().map(|(status, _)| story::line(&status.facts)),
+            Self::Lines { .. } => None,
+        }
+    }
+
     /// The last words. On a terminal they take the live line's place.
     pub fn end(self, text: &str) {
         if let Self::Live { bar, .. } = &self {

@@ -93,7 +93,14 @@ impl View {
 
     fn end(self) -> u8 {
         if let Self::Screen(screen) = self {
-            screen.end("tidegate is gone");
+            let gone = "tidegate is gone";
+            match screen.lost() {
+                Some(line) => {
+                    screen.end(&line);
+                    asking::print(gone);
+                }
+                None => screen.end(gone),
+            }
         }
         0
     }
