@@ -129,6 +129,29 @@ fn a_stop_is_not_undone_nor_held_in_any_phase() {
 }
 
 #[test]
+fn a_stop_is_not_undone_while_leftovers_end() {
+    let leave =
+        "(trap '' TERM; exec sleep 60) & trap 'exit 3' TERM; echo ready $$; while :; do sleep 0.1; done";
+    let timing = Timing {
+        kill_wait: Duration::from_secs(3),
+        ..LONG
+    };
+    let mut tidegate = Tidegate::wrapping(["sh", "-c", leave])
+        .config(timing.unmeasured())
+        .start();
+    tidegate.child();
+    tidegate.signal(Signal::SIGTERM);
+    tidegate.wait_for_phase("leftovers");
+    for order in ["resume", "drain"] {
+        assert_eq!(
+            tidegate.refused(&[order]),
+            format!("tidegate: {order}: a stop has begun (leftovers) and is not undone\n")
+        );
+    }
+    assert_eq!(tidegate.wait().code(), TOLD);
+}
+
+#[test]
 fn a_hold_shows_the_calls_running_dry() {
     let calls = MetricsEndpoint::with_calls(2);
     let tidegate = Tidegate::wrapping(telling(&[]))
