@@ -42,6 +42,7 @@ fn installing_again_replaces_a_copy_that_is_running() {
     let copy = directory.path().join("tidegate");
     let mut running = Command::new(&copy)
         .args(["--listen", "off", "--", "cat"])
+        .env("TIDEGATE_ADMIN_SOCKET", "off")
         .stdin(std::process::Stdio::piped())
         .spawn()
         .expect("the copy starts");
