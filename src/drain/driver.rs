@@ -27,9 +27,6 @@ const AT_ONCE: u32 = 64;
 /// So long the hooks of a hold are waited for when the program ends in it: there is no deadline then.
 const SETTLE_WITHOUT_DEADLINE: Duration = Duration::from_secs(5);
 
-/// What is kept of the budget for the report.
-const LAST_WORDS: Duration = Duration::from_millis(100);
-
 /// Runs the child to its end. `early` are the signals that came before it was up; `asked` is
 /// what people and hooks ask of it, which may be nobody.
 ///
@@ -72,7 +69,7 @@ impl Driver {
         loop {
             let now = Instant::now();
             while let Some(action) = self.machine.poll_action() {
-                if action == Action::Exit {
+                if action == Action::StopLeftovers {
                     self.settle_hooks().await;
                 }
                 if let Some(ended) = self.hands.perform(action, &self.machine, &self.tell, now) {
@@ -171,13 +168,13 @@ impl Driver {
     }
 
     /// Lets the hooks that are still tried come to their end, inside the budget: a program that is gone at once
-    /// has not left its registry yet.
+    /// has not left its registry yet. Before the leftovers are ended, because the programs of hooks are not among
+    /// those, and what they leave behind is.
     async fn settle_hooks(&mut self) {
         let soon = Instant::now() + SETTLE_WITHOUT_DEADLINE;
+        let reserve = self.machine.record().plan.kill_wait;
         let deadline = self.machine.deadline();
-        let end = deadline.map_or(soon, |deadline| {
-            deadline.checked_sub(LAST_WORDS).unwrap_or(deadline)
-        });
+        let end = deadline.map_or(soon, |deadline| deadline.checked_sub(reserve).unwrap_or(deadline));
         self.hands.hooks.settle(end).await;
     }
 

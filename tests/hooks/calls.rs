@@ -112,13 +112,16 @@ fn a_failure_is_loud_and_stops_no_drain() {
 #[test]
 fn what_counts_as_a_success_can_be_said() {
     let registry = Registry::start(|_, _| Turn::Answer(404, String::new()));
-    let tidegate = up(
-        &format!("{{http: {{url: '{}', expect: [200, 404]}}}}", registry.url()),
-        "",
-    );
+    let call = |expect: &str| format!("{{http: {{url: '{}', retries: 0{expect}}}}}", registry.url());
+    let all = [call(", expect: [200, 404]"), call(", expect: [200]"), call("")].join(", ");
+    let tidegate = up(&all, "");
     tidegate.ask(&["drain"]);
     settled(&tidegate);
-    assert_eq!(hook(&tidegate, 0)["state"], "done");
+    let states = [0, 1, 2].map(|index| hook(&tidegate, index)["state"].as_str().map(str::to_owned));
+    assert_eq!(
+        states.map(|state| state.unwrap_or_default()),
+        ["done", "failed", "failed"]
+    );
 }
 
 #[test]

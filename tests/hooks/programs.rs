@@ -71,6 +71,26 @@ fn one_that_floods_holds_nothing_up() {
     assert!(tidegate.stderr.with("says: y").len() <= 100);
 }
 
+#[test]
+fn what_a_hook_leaves_behind_is_gone_when_we_are() {
+    // It outlasts the program, and what it starts is in a session of its own.
+    let hook = "{exec: {command: [/bin/sh, -c, 'echo begun; sleep 1; setsid sleep 1000 & echo pid $!'], timeout: 10s}}";
+    let mut tidegate = up(hook, "");
+    tidegate.signal(Signal::SIGTERM);
+    tidegate.stderr.wait_for("says: begun");
+    tidegate.signal(Signal::SIGUSR2);
+    tidegate.wait();
+    let line = tidegate.stderr.wait_for("says: pid ").text;
+    let digits = line
+        .split("pid ")
+        .nth(1)
+        .map(|rest| rest.trim_end_matches(|letter: char| !letter.is_ascii_digit()));
+    let digits = digits.and_then(|rest| rest.split(|letter: char| !letter.is_ascii_digit()).next());
+    let pid: i32 = digits.and_then(|digits| digits.parse().ok()).expect("a pid");
+    assert!(!lives(pid), "{line}");
+    assert_eq!(tidegate.termination().0["hooks"]["done"], 1);
+}
+
 /// A worker that takes a job after the other until SIGTSTP tells it to take no more, as Sidekiq does.
 #[test]
 fn a_worker_is_told_to_fetch_no_more_and_ends_what_it_has() {
