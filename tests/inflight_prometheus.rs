@@ -110,6 +110,12 @@ async fn what_is_no_exposition_is_unknown_even_where_absent_is_zero() {
 async fn a_broken_wanted_line_is_unknown_with_its_number() {
     let why = reason_of_body("other broken\ncalls{a=\"b\"} 1\ncalls{a=\"c\"} x\n").await;
     assert_eq!(why, "the value is not a number at line 3, which `calls` matches");
+    // Also where it is the only line.
+    let why = reason_of_body("calls 1_000\n").await;
+    assert_eq!(
+        why,
+        "the answer is no exposition: it has no metric at all; the value is not a number at line 1"
+    );
     let why = reason_of_body("calls 1\ncalls 1\n").await;
     assert_eq!(
         why,

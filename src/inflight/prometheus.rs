@@ -227,9 +227,12 @@ impl Prometheus {
 /// Whether a body is an exposition, and all of it.
 fn believable(answer: &Answer, scan: &Scan) -> Result<(), Unknown> {
     if !scan.recognised {
-        return Err(Unknown(
-            "the answer is no exposition: it has no metric at all".into(),
-        ));
+        // A wanted line that is broken, where it is the only one, says more than that there is no other.
+        let fault = scan.tallies.iter().find_map(|tally| tally.fault());
+        let fault = fault.map_or_else(String::new, |fault| format!("; {fault}"));
+        return Err(Unknown(format!(
+            "the answer is no exposition: it has no metric at all{fault}"
+        )));
     }
     // OpenMetrics ends with `# EOF` so that a cut one is known (its section "Overall structure").
     if answer.content_type.starts_with("application/openmetrics-text") && !scan.eof_marker {
