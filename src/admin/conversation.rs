@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::seats::{Ticket, Wants};
 use super::wire::{LONGEST_REQUEST, Line, Request};
-use crate::drain::order::{Asked, News, Order};
+use crate::drain::order::{Asked, News, Order, put};
 
 /// A client that does not read for this long has left.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -87,13 +87,9 @@ impl Conversation<'_> {
     }
 
     async fn asks<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Asked) -> io::Result<T> {
-        let (back, answer) = oneshot::channel();
-        let over = |_| io::Error::from(io::ErrorKind::ConnectionAborted);
-        self.ask
-            .send(question(back))
+        put(&self.ask, question)
             .await
-            .map_err(|_| io::Error::from(io::ErrorKind::ConnectionAborted))?;
-        answer.await.map_err(over)
+            .ok_or_else(|| io::Error::from(io::ErrorKind::ConnectionAborted))
     }
 
     /// The status now and at every change, until the client leaves or the run is over.

@@ -11,7 +11,7 @@ use super::signalfd::SignalFd;
 use super::{Signal, SignalSet};
 
 /// What ends a program that does nothing about it, and is sent to end one.
-const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
+pub const ENDING: [Signal; 4] = [Signal::TERM, Signal::INT, Signal::HUP, Signal::QUIT];
 
 /// What a wait came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! signalling and reaping all happen under the lock of [`Living`], so a signal never goes to
 //! a pid that is no longer the child's.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -156,6 +157,20 @@ impl Child {
             return Err(Refused::Gone(signal));
         }
         send().map_err(|why| Refused::of(signal, self.pid, why))
+    }
+}
+
+/// Whoever gives up on a process, for whatever reason, ends it and its group.
+#[derive(Debug)]
+pub struct KilledOnDrop<C: Borrow<Child>>(pub C);
+
+impl<C: Borrow<Child>> Drop for KilledOnDrop<C> {
+    fn drop(&mut self) {
+        let process = self.0.borrow();
+        if process.end().is_none() {
+            // Refused, it has just ended.
+            let _ = process.signal(Signal::KILL, Target::Group);
+        }
     }
 }
 

@@ -56,13 +56,13 @@ pub use command::{Command, Stdio, Wiring};
 #[doc(hidden)]
 pub use door::enter;
 pub use end::{ChildEnd, SuccessCodes};
-pub use ending::{Awaited, wait_to_read};
+pub use ending::{Awaited, ENDING, wait_to_read};
 pub use footprint::forget_the_start;
 pub use inherited::Inherited;
 pub use interpreter::Interpreter;
 pub use kill::{Refused, Target};
 pub use leftovers::Leftovers;
-pub use living::{Child, Spawner};
+pub use living::{Child, KilledOnDrop, Spawner};
 pub use reaper::{Reaper, Role, has_descendants};
 pub use refusal::SpawnError;
 pub use signal::{NoSuchSignal, Signal, SignalSet};

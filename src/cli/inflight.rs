@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::runtime::Builder;
 
 use super::args::Times;
-use crate::child::{Inherited, Reaper, Role, Signal, Signals};
+use crate::child::{ENDING, Inherited, Reaper, Role, Signals};
 use crate::config::Settings;
 use crate::inflight::{Part, Reading, Sample, Sources};
 
@@ -87,7 +87,6 @@ pub fn run(
 
 /// Waits for a signal that ends programs. They are all blocked: it is for us to end.
 async fn ended(signals: &mut Signals) -> io::Result<()> {
-    const ENDING: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
     while !ENDING.contains(&signals.next().await?.signal) {}
     Ok(())
 }

@@ -51,6 +51,16 @@ pub fn desk() -> (mpsc::Sender<Asked>, mpsc::Receiver<Asked>) {
     mpsc::channel(ASKED_AT_ONCE)
 }
 
+/// Asks the driver, and waits for what it says; nothing when the run is over.
+pub async fn put<T>(
+    desk: &mpsc::Sender<Asked>,
+    question: impl FnOnce(oneshot::Sender<T>) -> Asked,
+) -> Option<T> {
+    let (back, answer) = oneshot::channel();
+    desk.send(question(back)).await.ok()?;
+    answer.await.ok()
+}
+
 /// The latest status. It has changed when the facts have; time alone is no news.
 pub type News = watch::Receiver<Arc<Status>>;
 

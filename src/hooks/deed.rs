@@ -86,8 +86,8 @@ impl Doer {
         self.seat = seat;
     }
 
-    pub fn comes_back(&self) -> bool {
-        self.deed.comes_back()
+    pub fn deed(&self) -> &Deed {
+        &self.deed
     }
 
     /// Tries once. Dropped before its end, it leaves no program running and no connection open.

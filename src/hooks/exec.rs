@@ -8,7 +8,7 @@ use tracing::info;
 
 use super::Way;
 use super::deed::Failure;
-use crate::child::{Child, ChildEnd, Command, Signal, Spawner, Stdio, Target};
+use crate::child::{ChildEnd, Command, KilledOnDrop, Spawner, Stdio};
 
 /// The variable that tells the program which way the instance goes.
 const VARIABLE: &str = "TIDEGATE_HOOK";
@@ -44,18 +44,6 @@ pub(super) async fn run(command: &Command, way: Way, hook: &str, spawner: &Spawn
         ChildEnd::Exited(0) => Ok(()),
         ChildEnd::Exited(_) => Err(Failure(format!("it {end}"))),
         ChildEnd::Signaled { .. } => Err(Failure(format!("it was {end}"))),
-    }
-}
-
-/// Whoever gives up on a program ends it and its group.
-struct KilledOnDrop(Child);
-
-impl Drop for KilledOnDrop {
-    fn drop(&mut self) {
-        if self.0.end().is_none() {
-            // Refused, it has just ended.
-            let _ = self.0.signal(Signal::KILL, Target::Group);
-        }
     }
 }
 

@@ -55,15 +55,17 @@ pub struct HookSettings {
 impl HookSettings {
     /// All of them, each with its key.
     pub fn each(&self) -> impl Iterator<Item = (String, &Hook)> {
-        let of = |way: Way, hooks: &'_ [Hook]| -> Vec<String> {
-            (0..hooks.len())
-                .map(|index| format!("hooks.{}[{index}]", way.key()))
-                .collect()
-        };
-        let keys = of(Way::Out, &self.on_drain)
-            .into_iter()
-            .chain(of(Way::Back, &self.on_resume));
-        keys.zip(self.on_drain.iter().chain(&self.on_resume))
+        let lists = [(Way::Out, &self.on_drain), (Way::Back, &self.on_resume)];
+        lists.into_iter().flat_map(|(of, hooks)| {
+            let places = hooks.iter().enumerate();
+            places.map(move |(index, hook)| (format!("hooks.{}[{index}]", of.key()), hook))
+        })
+    }
+
+    /// All of them, each with the list it is of, `onDrain` first.
+    fn each_of(&self) -> impl Iterator<Item = (Way, &Hook)> {
+        let drain = self.on_drain.iter().map(|hook| (Way::Out, hook));
+        drain.chain(self.on_resume.iter().map(|hook| (Way::Back, hook)))
     }
 }
 

@@ -11,9 +11,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::attempts::attempt;
-use super::deed::Doer;
+use super::deed::{Deed, Doer};
 use super::outcome::{HookState, Outcome};
-use super::{HookSettings, Way};
+use super::{HookSettings, Patience, Way};
 use crate::child::{Child, Spawner, Target};
 use crate::drain::machine::Told;
 use crate::telemetry::metrics::Metrics;
@@ -122,14 +122,14 @@ impl Roster {
         self.outcomes
             .begin(self.names(way).map(|name| Outcome::running(name, way)).collect());
         if let Some(reach) = self.reach.take() {
-            let settings = std::mem::take(&mut self.settings);
-            self.settings = HookSettings {
-                on_drain: settings.on_drain.clone(),
-                on_resume: settings.on_resume.clone(),
-            };
+            let workers = self.settings.each_of().map(|(of, hook)| Worker {
+                of,
+                patience: hook.patience,
+                doer: Doer::new(hook.name.clone(), hook.deed.clone(), reach.clone()),
+            });
             let director = Director {
-                crews: Crews::of(settings, &reach),
-                metrics: reach.metrics,
+                workers: workers.collect(),
+                metrics: reach.metrics.clone(),
                 wanted: self.wanted.subscribe(),
                 outcomes: self.outcomes.clone(),
             };
@@ -138,12 +138,10 @@ impl Roster {
     }
 
     fn names(&self, way: Way) -> impl Iterator<Item = &str> {
-        let HookSettings { on_drain, on_resume } = &self.settings;
-        let returning = on_drain
-            .iter()
-            .filter(move |hook| way == Way::Out || hook.deed.comes_back());
-        let own = on_resume.iter().filter(move |_| way == Way::Back);
-        returning.chain(own).map(|hook| hook.name.as_str())
+        let round = self.settings.each_of();
+        round
+            .filter(move |(of, hook)| takes_part(*of, &hook.deed, way))
+            .map(|(_, hook)| hook.name.as_str())
     }
 
     /// How the hooks of the last round stand.
@@ -157,8 +155,13 @@ impl Roster {
             return Told::Nobody;
         }
         let is_out = self.wanted.borrow().way() == Some(Way::Out);
-        let all = self.outcomes.now();
-        match is_out && all.iter().all(|outcome| outcome.state == HookState::Done) {
+        match is_out
+            && self
+                .outcomes
+                .lock()
+                .iter()
+                .all(|outcome| outcome.state == HookState::Done)
+        {
             true => Told::All,
             false => Told::NotAll,
         }
@@ -191,36 +194,21 @@ impl Roster {
     }
 }
 
-/// Who runs in a round.
-struct Crews {
-    on_drain: Vec<Worker>,
-    on_resume: Vec<Worker>,
+/// Whether a hook of the list `of` has a part in a round of going `way`: one of `onDrain` goes back where it knows how.
+fn takes_part(of: Way, deed: &Deed, way: Way) -> bool {
+    of == way || (of == Way::Out && deed.comes_back())
 }
 
 /// A hook at work. It remembers, from leaving to coming back, what it left.
 struct Worker {
+    of: Way,
     doer: Doer,
-    patience: super::Patience,
-}
-
-impl Crews {
-    fn of(settings: HookSettings, reach: &Reach) -> Self {
-        let crew = |hooks: Vec<super::Hook>| {
-            let workers = hooks.into_iter().map(|hook| Worker {
-                patience: hook.patience,
-                doer: Doer::new(hook.name, hook.deed, reach.clone()),
-            });
-            workers.collect()
-        };
-        Self {
-            on_drain: crew(settings.on_drain),
-            on_resume: crew(settings.on_resume),
-        }
-    }
+    patience: Patience,
 }
 
 struct Director {
-    crews: Crews,
+    /// In the order of the config, which is that of their seats.
+    workers: Vec<Worker>,
     metrics: Metrics,
     wanted: watch::Receiver<Wanted>,
     outcomes: Outcomes,
@@ -241,24 +229,14 @@ impl Director {
     }
 
     async fn round(&mut self, way: Way) {
-        let mut crew = std::mem::take(&mut self.crews.on_drain);
-        let drainers = crew.len();
-        crew.append(&mut self.crews.on_resume);
         let mut running = JoinSet::new();
-        let mut idle = Vec::new();
-        let mut seat = 0;
-        for (place, mut worker) in crew.into_iter().enumerate() {
-            let takes_part = match (way, place < drainers) {
-                (Way::Out, is_of_drain) => is_of_drain,
-                (Way::Back, true) => worker.doer.comes_back(),
-                (Way::Back, false) => true,
-            };
-            if !takes_part {
-                idle.push((place, worker));
+        let mut back = Vec::new();
+        for (place, mut worker) in std::mem::take(&mut self.workers).into_iter().enumerate() {
+            if !takes_part(worker.of, worker.doer.deed(), way) {
+                back.push((place, worker));
                 continue;
             }
-            worker.doer.take_seat(seat);
-            seat += 1;
+            worker.doer.take_seat(running.len());
             let (wanted, outcomes) = (self.wanted.clone(), self.outcomes.clone());
             let metrics = self.metrics.clone();
             running.spawn(async move {
@@ -272,14 +250,11 @@ impl Director {
                 (place, worker)
             });
         }
-        let mut back = idle;
         while let Some(ended) = running.join_next().await {
             // A panic ends the process, and nobody aborts them.
             back.extend(ended);
         }
         back.sort_by_key(|(place, _)| *place);
-        let mut workers: Vec<Worker> = back.into_iter().map(|(_, worker)| worker).collect();
-        self.crews.on_resume = workers.split_off(drainers.min(workers.len()));
-        self.crews.on_drain = workers;
+        self.workers = back.into_iter().map(|(_, worker)| worker).collect();
     }
 }

@@ -140,7 +140,7 @@ async fn read(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
 }
 
 /// Runs `work` with the connection moving. That may end before its last bytes were taken.
-async fn beside<T>(connection: impl Future, work: impl Future<Output = T>) -> T {
+pub(crate) async fn beside<T>(connection: impl Future, work: impl Future<Output = T>) -> T {
     let (mut connection, mut work) = (pin!(connection), pin!(work));
     let mut is_open = true;
     poll_fn(|context| {

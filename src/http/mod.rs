@@ -10,7 +10,7 @@ mod place;
 mod trust;
 
 pub use call::{Reply, Request};
-pub(crate) use call::{call, escaped};
+pub(crate) use call::{beside, call, escaped};
 pub use client::{Answer, Client, Framing, MAX_BODY, MAX_HEADER};
 pub use endpoint::{Endpoint, Scheme, UrlError, UrlProblem};
 pub use fault::{Fault, Stage};

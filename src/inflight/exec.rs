@@ -9,7 +9,7 @@ use tokio::net::unix::pipe;
 
 use super::sources::Measured;
 use super::{Reading, Unknown, number};
-use crate::child::{Child, ChildEnd, Command, Signal, Spawner, Stdio, Target};
+use crate::child::{Child, ChildEnd, Command, KilledOnDrop, Spawner, Stdio};
 use crate::drain::budget::Seconds;
 
 /// The most a program may print, in bytes.
@@ -100,7 +100,7 @@ impl Exec {
             .spawn(&self.config.command)
             .map_err(|error| Unknown(error.to_string()))?;
         let pipe = started.take_pipe(1);
-        let process = KilledOnDrop(self.process.insert(started));
+        let process = KilledOnDrop(&*self.process.insert(started));
         let output = output(process.0, pipe);
         match tokio::time::timeout(self.config.timeout, output).await {
             Ok(output) => output,
@@ -108,18 +108,6 @@ impl Exec {
                 "no answer within {}; it was killed",
                 Seconds(self.config.timeout)
             ))),
-        }
-    }
-}
-
-/// Whoever gives up on a process, for whatever reason, ends it and its group.
-struct KilledOnDrop<'p>(&'p Child);
-
-impl Drop for KilledOnDrop<'_> {
-    fn drop(&mut self) {
-        if self.0.end().is_none() {
-            // Refused, it has just ended.
-            let _ = self.0.signal(Signal::KILL, Target::Group);
         }
     }
 }

@@ -7,11 +7,11 @@ use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tracing::warn;
 
 use super::token;
-use crate::drain::order::{Answer, Asked, News, Order};
+use crate::drain::order::{Answer, Asked, News, Order, put};
 use crate::secret::Secret;
 
 /// The one path there is.
@@ -56,13 +56,13 @@ impl Hook {
     /// Triggers the drain, or joins it, and waits until it is over; nothing when the run is over first.
     async fn drain(&self) -> Option<String> {
         loop {
-            match self.asks(|back| Asked::Order(Order::PreStop, back)).await? {
+            match put(&self.ask, |back| Asked::Order(Order::PreStop, back)).await? {
                 Answer::Done(_) => break,
                 // The program is only being started.
                 Answer::Refused(_) => tokio::time::sleep(STARTING).await,
             }
         }
-        let mut news: News = self.asks(Asked::Follow).await?;
+        let mut news: News = put(&self.ask, Asked::Follow).await?;
         loop {
             let status = Arc::clone(&news.borrow_and_update());
             if status.facts.drain_is_over() {
@@ -70,12 +70,6 @@ impl Hook {
             }
             news.changed().await.ok()?;
         }
-    }
-
-    async fn asks<T>(&self, question: impl FnOnce(oneshot::Sender<T>) -> Asked) -> Option<T> {
-        let (back, answer) = oneshot::channel();
-        self.ask.send(question(back)).await.ok()?;
-        answer.await.ok()
     }
 }
 

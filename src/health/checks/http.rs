@@ -1,8 +1,5 @@
 //! An HTTP probe: a GET that answers 2xx.
 
-use std::future::poll_fn;
-use std::pin::pin;
-
 use http_body_util::Empty;
 use hyper::Request;
 use hyper::body::Bytes;
@@ -12,7 +9,7 @@ use hyper_util::rt::TokioIo;
 
 use super::failure::Failure;
 use crate::health::dial::Dialler;
-use crate::http::Endpoint;
+use crate::http::{Endpoint, beside};
 
 /// The most an answer's headers may take, in bytes.
 const MAX_HEADERS: usize = 64 * 1024;
@@ -25,17 +22,7 @@ pub(super) async fn probe(dialler: &mut Dialler, endpoint: &Endpoint) -> Result<
         .max_buf_size(MAX_HEADERS)
         .handshake(TokioIo::new(line))
         .await?;
-    let mut answer = pin!(sender.send_request(request(endpoint)));
-    let mut connection = pin!(connection);
-    let mut is_open = true;
-    // Both move together; the connection may end before its answer was taken.
-    let answer = poll_fn(|cx| {
-        if is_open && connection.as_mut().poll(cx).is_ready() {
-            is_open = false;
-        }
-        answer.as_mut().poll(cx)
-    })
-    .await?;
+    let answer = beside(connection, sender.send_request(request(endpoint))).await?;
     if answer.status().is_success() {
         Ok(())
     } else {
