@@ -28,7 +28,7 @@ fn the_registry_is_left_then_the_window_passes_then_the_stop_signal_comes() {
 
 #[test]
 fn hooks_run_side_by_side() {
-    // Each answers only when the other was asked as well.
+    // The second is asked before the first has answered.
     let (one, two) = (
         Registry::start(|_, _| Turn::Late(Duration::from_millis(300), 200)),
         Registry::start(|_, _| fine()),
