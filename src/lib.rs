@@ -23,6 +23,7 @@
 //! | [`health`] | the board of statuses, served over gRPC and HTTP |
 //! | [`hooks`] | what is called when the instance leaves traffic and when it comes back |
 //! | [`lifecycle`] | the httpGet preStop endpoint |
+//! | [`target`] | the program in the container beside, found and held |
 //! | [`admin`] | the owner-only socket, and its client |
 //! | [`http`] | the HTTP/1 client of polls, checks and hooks |
 //! | `host` | a host that is dialled: its lookup, its first address that answers |
@@ -46,4 +47,5 @@ pub mod lifecycle;
 mod paced;
 pub mod secret;
 mod socket_file;
+pub mod target;
 pub mod telemetry;

@@ -17,16 +17,7 @@ pub(super) struct Descendants {
 impl Descendants {
     /// Reads `/proc`; none where it is missing or another namespace's, whose numbers would be strangers'.
     pub fn find() -> Option<Self> {
-        let own = std::process::id() as Pid;
-        if fs::read_link("/proc/self").ok()?.to_str()?.parse() != Ok(own) {
-            return None;
-        }
-        let everyone = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| {
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            // It may have ended since the directory was read.
-            Kin::in_stat(pid, &fs::read(entry.path().join("stat")).ok()?)
-        });
-        Some(Self::among(own, everyone.collect()))
+        Some(Self::among(std::process::id() as Pid, Kin::everyone()?))
     }
 
     fn among(own: Pid, everyone: Vec<Kin>) -> Self {
@@ -52,15 +43,35 @@ impl Descendants {
     }
 }
 
+/// Whether `/proc` is there and of our own PID namespace: another's numbers would be strangers'.
+pub(crate) fn is_our_proc() -> bool {
+    let own = std::process::id() as Pid;
+    let told = fs::read_link("/proc/self");
+    told.is_ok_and(|told| told.to_str().and_then(|told| told.parse().ok()) == Some(own))
+}
+
 /// A process, its parent and its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kin {
-    pid: Pid,
-    parent: Pid,
-    group: Pid,
+pub(crate) struct Kin {
+    pub pid: Pid,
+    pub parent: Pid,
+    pub group: Pid,
 }
 
 impl Kin {
+    /// Every process of our namespace but kernel threads; none without a `/proc` of ours.
+    pub fn everyone() -> Option<Vec<Self>> {
+        if !is_our_proc() {
+            return None;
+        }
+        let everyone = fs::read_dir("/proc").ok()?.flatten().filter_map(|entry| {
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            // It may have ended since the directory was read.
+            Self::in_stat(pid, &fs::read(entry.path().join("stat")).ok()?)
+        });
+        Some(everyone.collect())
+    }
+
     /// The fourth and fifth field of `/proc/pid/stat`. The second, the program's name, may contain
     /// anything, parentheses and newlines too (proc_pid_stat(5)).
     fn in_stat(pid: Pid, stat: &[u8]) -> Option<Self> {

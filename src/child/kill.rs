@@ -39,6 +39,14 @@ pub enum Refused {
         /// Whom to.
         pid: libc::pid_t,
     },
+    /// A program beside us that is not there, or that we cannot see.
+    #[error("{signal} was not sent: {why}")]
+    NotFound {
+        /// What was to be sent.
+        signal: Signal,
+        /// Where it was looked for, and what was found.
+        why: String,
+    },
     /// Some other answer of the kernel's.
     #[error("{signal} could not be sent to process {pid}: {why}")]
     Other {

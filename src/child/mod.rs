@@ -11,6 +11,7 @@
 //! | `reaper` | the one who waits: the child, hooks, orphans |
 //! | `signal`, `signals`, `signalfd` | a signal, and the stream of those to forward |
 //! | `kill` | sending one, its refusals as types |
+//! | `pidfd` | a handle on a process that somebody else started |
 //! | `terminal` | the foreground, lent and taken back |
 //! | `leftovers`, `descendants` | who is still there when the child is gone |
 //! | `end` | how a process ended, and the exit code that says so |
@@ -40,6 +41,7 @@ mod interpreter;
 mod kill;
 mod leftovers;
 mod living;
+mod pidfd;
 mod reaper;
 mod refusal;
 mod signal;
@@ -53,6 +55,7 @@ mod write_now;
 pub use crate::door;
 pub use calm::leave_the_first_moment_to_it;
 pub use command::{Command, Stdio, Wiring};
+pub(crate) use descendants::{Kin, is_our_proc};
 #[doc(hidden)]
 pub use door::enter;
 pub use end::{ChildEnd, SuccessCodes};
@@ -63,6 +66,7 @@ pub use interpreter::Interpreter;
 pub use kill::{Refused, Target};
 pub use leftovers::Leftovers;
 pub use living::{Child, KilledOnDrop, Spawner};
+pub use pidfd::Pidfd;
 pub use reaper::{Reaper, Role, has_descendants};
 pub use refusal::SpawnError;
 pub use signal::{NoSuchSignal, Signal, SignalSet};

@@ -37,6 +37,8 @@ pub use setup::SHELLS;
 pub enum Invocation {
     /// Supervise and drain a command.
     Run(Run),
+    /// Drain the program in the container beside.
+    Sidecar(Asked),
     /// Check files.
     Check(Check),
     /// Poll the in-flight sources now.
@@ -168,12 +170,12 @@ pub enum Completions {
 #[error("{0}; see tidegate --help")]
 pub struct UsageError(pub(super) String);
 
-/// The commands, those to come included, so that they are not taken for mistyped ones.
+/// The commands.
 const COMMANDS: &[(&str, Word)] = &[
     ("run", Word::Run),
     ("check", Word::Check),
     ("inflight", Word::Inflight),
-    ("sidecar", Word::NotYet),
+    ("sidecar", Word::Sidecar),
     ("prestop", Word::Order(Order::PreStop)),
     ("drain", Word::Order(Order::Hold)),
     ("resume", Word::Order(Order::Resume)),
@@ -197,7 +199,7 @@ enum Word {
     Status,
     Plan,
     Completions,
-    NotYet,
+    Sidecar,
 }
 
 const VERSION: &str = concat!("tidegate ", env!("CARGO_PKG_VERSION"), "\n");
@@ -224,7 +226,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Invocation
         Some((_, Word::Status)) => asking::status(arguments.split_off(1)),
         Some((_, Word::Plan)) => running::plan(arguments.split_off(1)),
         Some((_, Word::Completions)) => setup::completions(arguments.split_off(1)),
-        Some((name, Word::NotYet)) => Err(UsageError(format!("{name}: not supported by this version"))),
+        Some((_, Word::Sidecar)) => running::sidecar(arguments.split_off(1)),
         None if first == "help" => match arguments.into_iter().nth(1) {
             None => Ok(Invocation::Print(
                 running::run_definition().render_help().to_string(),
@@ -246,6 +248,7 @@ pub fn whole() -> Command {
             command("run", running::run_definition())
                 .override_usage("tidegate [run] [OPTIONS] -- COMMAND [ARGS...]"),
         )
+        .subcommand(command("sidecar", running::sidecar_definition()))
         .subcommand(command("check", manifests::check_definition()))
         .subcommand(command("inflight", running::inflight_definition()))
         .subcommand(command("plan", running::plan_definition()))

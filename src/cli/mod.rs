@@ -5,6 +5,8 @@
 //! | `args` | the arguments, understood but not judged |
 //! | `plain` | the same for the command lines of images, at once |
 //! | `run` | `tidegate run -- COMMAND` |
+//! | `sidecar` | `tidegate sidecar` |
+//! | `supervise` | what those two have in common |
 //! | `check` | `tidegate check` |
 //! | `inflight` | `tidegate inflight` |
 //! | `plan` | `tidegate plan` |
@@ -42,8 +44,10 @@ mod reset;
 mod resume;
 pub mod run;
 mod screen;
+pub mod sidecar;
 mod status;
 mod story;
+mod supervise;
 
 use args::Invocation;
 
@@ -73,6 +77,7 @@ pub fn main(inherited: Inherited) -> u8 {
     }
     match invocation {
         Ok(Invocation::Run(asked)) => run(asked, inherited),
+        Ok(Invocation::Sidecar(asked)) => sidecar(asked, inherited),
         Ok(Invocation::Check(asked)) => check::run(&asked, &mut std::io::stdout())
             .map_or_else(|error| complain(&error, OWN_FAILURE), check::Outcome::code),
         Ok(Invocation::Inject(asked)) => match inject::run(&asked, &mut std::io::stderr()) {
@@ -107,11 +112,19 @@ pub fn main(inherited: Inherited) -> u8 {
 
 fn run(asked: args::Run, inherited: Inherited) -> u8 {
     let command = Command::new(asked.program, asked.arguments);
-    let settings = match load(asked.asked) {
+    let settings = match load(asked.asked).and_then(Settings::of_a_wrap) {
         Ok(settings) => settings,
         Err(error) => return complain(&error, OWN_FAILURE),
     };
     run::run(&settings, &command, inherited).unwrap_or_else(|error| complain(&error, error.exit_code()))
+}
+
+fn sidecar(asked: args::Asked, inherited: Inherited) -> u8 {
+    let settings = match load(asked).and_then(Settings::of_a_sidecar) {
+        Ok(settings) => settings,
+        Err(error) => return complain(&error, OWN_FAILURE),
+    };
+    sidecar::run(&settings, inherited).unwrap_or_else(|error| complain(&error, error.exit_code()))
 }
 
 fn inflight(asked: args::Inflight, inherited: Inherited) -> u8 {

@@ -115,9 +115,14 @@ fn hook(outcome: &Outcome) -> String {
 }
 
 fn child(facts: &Facts) -> String {
+    let pid = match facts.child.pid {
+        Some(pid) => format!("pid {pid}"),
+        None if facts.sidecar => "in the container beside".to_owned(),
+        None => "not known".to_owned(),
+    };
     match &facts.child.end {
-        Some(end) => format!("pid {}, {end}", facts.child.pid),
-        None => format!("pid {}", facts.child.pid),
+        Some(end) => format!("{pid}, {end}"),
+        None => pid,
     }
 }
 

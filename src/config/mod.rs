@@ -19,6 +19,7 @@
 //! | `settings`, `rules` | what is in force; defaults and the rules between keys |
 //! | `hooks` | the rules of `hooks` |
 //! | `lifecycle` | the rules of `lifecycle` |
+//! | `target` | the rules of `target`, and of the two modes |
 //! | `judges` | the rules of `health.app` and `health.checks` |
 //! | `drain` | what the drain makes of it: the machine's rules, and what is worth a warning |
 //! | `error` | one line: layer, line, key, why, mend |
@@ -44,6 +45,7 @@ pub mod schema;
 mod section;
 mod settings;
 mod signal;
+mod target;
 #[cfg(test)]
 mod tests;
 mod url;

@@ -52,6 +52,7 @@ impl Settings {
             plan,
             pre_stop: config.pre_stop.map_or(Duration::ZERO, |seconds| seconds.0),
             child: rules.child(config.child.unwrap_or_default())?,
+            target: rules.target(config.target)?,
             drain,
             inflight,
             lifecycle: rules.lifecycle(config.lifecycle.unwrap_or_default(), &health.listen)?,

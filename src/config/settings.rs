@@ -11,6 +11,7 @@ use crate::health::{Judges, Listen, Recovery, Tls};
 use crate::hooks::HookSettings;
 use crate::inflight::SourceConfig;
 use crate::lifecycle::LifecycleSettings;
+use crate::target::Clue;
 use crate::telemetry::log::{Format, Verbosity};
 
 /// The whole config, valid.
@@ -22,6 +23,8 @@ pub struct Settings {
     pub pre_stop: Duration,
     /// The wrapped program.
     pub child: ChildSettings,
+    /// What is known of the program beside; for a sidecar alone.
+    pub target: Option<Clue>,
     /// The drain.
     pub drain: DrainSettings,
     /// Where the calls under way are read; none makes every drain `unmeasured`.

@@ -12,12 +12,14 @@ use tokio::sync::mpsc;
 use tracing::info;
 
 use self::desk::Desk;
+use super::beside::{Beside, LAST_GRACE};
 use super::hands::{Ended, Hands, Heard};
-use super::machine::{Action, Event, Evidence, Machine, Told};
+use super::machine::{Action, Event, Evidence, Machine, Rules, Told};
 use super::order::Asked;
+use super::program::{Changes, End, Fate};
 use super::record::Trigger;
 use super::table::Phase;
-use crate::child::{ChildEnd, Received};
+use crate::child::Received;
 use crate::health::Audience;
 
 /// Signals taken in one go before others have their turn: whoever queues them without end must
@@ -40,6 +42,9 @@ pub async fn drive(
 ) -> io::Result<Ended> {
     let (tell, heard) = mpsc::channel(16);
     Driver {
+        fates: Changes::of(&hands.program),
+        beside: Beside::default(),
+        rules: machine.rules(),
         machine,
         hands,
         desk: Desk::new(asked, Instant::now()),
@@ -54,7 +59,10 @@ pub async fn drive(
 
 struct Driver {
     machine: Machine,
+    rules: Rules,
     hands: Hands,
+    fates: Changes,
+    beside: Beside,
     desk: Desk,
     tell: mpsc::Sender<Heard>,
     heard: mpsc::Receiver<Heard>,
@@ -74,7 +82,9 @@ impl Driver {
                 }
                 if let Some(ended) = self.hands.perform(action, &self.machine, &self.tell, now) {
                     self.publish(now);
-                    return Ok(ended);
+                    if !self.stays(now) {
+                        return Ok(ended);
+                    }
                 }
             }
             let expiry = self.weigh_evidence(now);
@@ -83,7 +93,12 @@ impl Driver {
             }
             self.desk.reply();
             self.publish(now);
-            let moments = [self.machine.next_deadline(), expiry, self.next_glimpse()];
+            let moments = [
+                self.machine.next_deadline(),
+                expiry,
+                self.next_glimpse(),
+                self.beside.next_moment(),
+            ];
             let wake = moments.into_iter().flatten().min();
             let listening = self.wants_evidence() || self.desk.is_followed();
             let signals_turn = self.signals_in_a_row < AT_ONCE;
@@ -91,10 +106,12 @@ impl Driver {
             tokio::select! {
                 biased;
                 received = self.hands.signals.next(), if signals_turn => {
-                    self.receive(received?);
+                    if let Some(ended) = self.receive(received?) {
+                        return Ok(ended);
+                    }
                     continue;
                 }
-                end = self.hands.child.ended(), if self.hands.child_end.is_none() => self.child_ended(end),
+                fate = self.fates.next() => self.befall(fate),
                 Some(heard) = self.heard.recv() => self.hear(heard),
                 Some(asked) = self.desk.next() => self.attend(asked),
                 () = self.hands.board.changed(), if listening => {}
@@ -123,31 +140,87 @@ impl Driver {
         }
     }
 
-    fn receive(&mut self, received: Received) {
+    /// An end when the signal was that.
+    fn receive(&mut self, received: Received) -> Option<Ended> {
         let signal = received.signal;
         if !self.hands.triggers.contains(&signal) {
-            return self.hands.forward(received);
+            self.hands.forward(received);
+            return None;
+        }
+        self.beside.told_to_stop = true;
+        if self.beside.is_released() {
+            info!(target: "drain", signal = %signal, "the drain is over, and so are we");
+            return Some(Ended {
+                exit_code: 0,
+                deadline: None,
+            });
         }
         let phase = self.machine.phase();
         // Supervisors repeat it: once a phase is enough.
         if phase >= Phase::Notify && self.repeated_in.replace(phase) != Some(phase) {
             info!(target: "drain", signal = %signal, phase = phase.name(), "already stopping");
         }
+        let now = Instant::now();
         self.machine
-            .handle(Instant::now(), Event::Trigger(Trigger::Signal(signal.number())));
+            .handle(now, Event::Trigger(Trigger::Signal(signal.number())));
+        if self.hands.program.is_gone() && self.machine.phase() < Phase::Leftovers {
+            self.machine.handle(now, Event::Shorten(now + LAST_GRACE));
+            self.end_program(End::Beside, now);
+        }
+        None
     }
 
-    fn child_ended(&mut self, end: ChildEnd) {
-        info!(target: "child", pid = self.hands.child.pid(), "{end}");
-        self.hands.child_end = Some(end);
-        self.hands.board.child_ended();
-        self.hands.judge.pause();
-        self.machine.handle(Instant::now(), Event::ChildGone);
+    /// The program has met its end, or is back.
+    fn befall(&mut self, fate: Fate) {
+        let now = Instant::now();
+        match fate {
+            Fate::Ended(End::Child(end)) => {
+                info!(target: "child", pid = self.hands.program.pid(), "{end}");
+                self.hands.board.child_ended();
+                self.hands.judge.pause();
+                self.end_program(End::Child(end), now);
+            }
+            // While it serves or is held, an end of the program beside us is its own container's affair: the
+            // kubelet starts it again, and health says how it does.
+            Fate::Ended(end) if self.machine.phase() >= Phase::Notify => self.end_program(end, now),
+            Fate::Back if self.beside.is_released() => self.undo(now, "the program is back"),
+            Fate::Ended(_) | Fate::Back => {}
+        }
+    }
+
+    fn end_program(&mut self, end: End, now: Instant) {
+        self.hands.end = Some(end);
+        self.machine.handle(now, Event::ChildGone);
+    }
+
+    // The program beside us.
+
+    /// Whether we stay although the drain is over.
+    fn stays(&mut self, now: Instant) -> bool {
+        let stays = self.hands.program.is_beside() && !self.beside.told_to_stop;
+        if stays {
+            self.beside.release(self.machine.record(), now);
+        }
+        stays
+    }
+
+    /// Takes back a drain that is over.
+    fn undo(&mut self, now: Instant, why: &str) {
+        info!(target: "drain", "undone: {why}");
+        self.beside.come_back();
+        self.hands.end = None;
+        self.repeated_in = None;
+        self.hands.hooks.come_back();
+        self.machine = Machine::new(self.rules);
+        self.machine.handle(now, Event::ChildUp);
     }
 
     fn tick(&mut self) {
         let now = Instant::now();
         self.glimpse_again(now);
+        if self.beside.is_due(now) {
+            self.undo(now, "the grace period is over and this container is not");
+        }
         self.machine.handle(now, Event::Tick);
     }
 
@@ -164,6 +237,7 @@ impl Driver {
                 self.machine.handle(now, Event::Look(look));
             }
             Heard::NobodyLeft => self.machine.handle(now, Event::AllGone),
+            Heard::LeftToTheKubelet => self.end_program(End::LeftToTheKubelet, now),
         }
     }
 

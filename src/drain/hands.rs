@@ -1,6 +1,6 @@
 //! The machine's hands: an action becomes a call.
 
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -8,26 +8,24 @@ use tracing::{debug, info, warn};
 
 use super::budget::{Seconds, Waits};
 use super::machine::{Action, Machine};
+use super::program::{End, Program};
 use super::quiet::{InFlight, Look};
 use super::record::{Record, Transition};
 use super::report::{Ending, Report, trigger_name};
 use super::table::Phase;
-use crate::child::{Child, ChildEnd, Leftovers, Received, Signal, Signals, Spawner, SuccessCodes, Target};
+use crate::child::{Leftovers, Received, Refused, Signal, Signals, Spawner, SuccessCodes, Target};
 use crate::health::{Board, Judge};
 use crate::hooks::{Roster, Summary};
 use crate::inflight::{Reading, Sample, Sources, Unknown};
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::stderr;
-
-/// What the child that could not be ended leaves us to exit with: as if SIGKILL had done it.
-const KILLED: u8 = 137;
+use crate::telemetry::{stderr, termination};
 
 /// Everything the machine's actions reach.
 pub struct Hands {
-    /// The wrapped program.
-    pub child: Arc<Child>,
+    /// The program that is drained.
+    pub program: Program,
     /// How it ended, once it has.
-    pub child_end: Option<ChildEnd>,
+    pub end: Option<End>,
     /// Every signal that reaches us.
     pub signals: Signals,
     /// Who started the child, and knows what else lives in the container.
@@ -50,6 +48,8 @@ pub struct Hands {
     pub triggers: Vec<Signal>,
     /// Codes of the child that count as success.
     pub success_codes: SuccessCodes,
+    /// Where the kubelet looks for last words.
+    pub termination_log: PathBuf,
 }
 
 /// What tasks tell the driver.
@@ -64,6 +64,8 @@ pub enum Heard {
     },
     /// No process is left.
     NobodyLeft,
+    /// The stop signal of a program beside us is the kubelet's to send.
+    LeftToTheKubelet,
 }
 
 /// How a run ended.
@@ -73,8 +75,6 @@ pub struct Ended {
     pub exit_code: u8,
     /// The moment by which it has to be gone.
     pub deadline: Option<Instant>,
-    /// What happened.
-    pub report: Report,
 }
 
 impl Hands {
@@ -99,7 +99,7 @@ impl Hands {
             Action::Deregister => self.hooks.leave(),
             Action::Register => self.hooks.come_back(),
             Action::Look => self.poller.look(now, tell),
-            Action::StopChild => self.stop_child(machine.record()),
+            Action::StopChild => self.stop_program(machine.record(), tell),
             Action::KillChild => self.kill_child(machine.record()),
             Action::StopLeftovers => self.end_leftovers(Gently::Yes, tell),
             Action::KillLeftovers => self.end_leftovers(Gently::No, tell),
@@ -117,38 +117,59 @@ impl Hands {
 
     /// Passes a signal on that is not ours to act on.
     pub(super) fn forward(&self, received: Received) {
-        match self.child.forward(received, self.target) {
+        match self.program.forward(received, self.target) {
+            Ok(()) if self.program.is_beside() => {
+                debug!(target: "child", signal = %received.signal, "passed over: the program has its own");
+            }
             Ok(()) => debug!(target: "child", signal = %received.signal, "forwarded"),
             Err(refused) => warn!(target: "child", "{refused}"),
         }
     }
 
-    fn stop_child(&self, record: &Record) {
+    fn stop_program(&self, record: &Record, tell: &mpsc::Sender<Heard>) {
+        match self.stop(record) {
+            Err(refused) if self.program.is_beside() => {
+                match &self.program {
+                    Program::OutOfReach => info!(
+                        target: "drain", in_flight = %shown(record.in_flight), "the stop signal is the kubelet's to send"
+                    ),
+                    _ => warn!(target: "target", "{refused}; it is left to the kubelet"),
+                }
+                // There is room: nothing else is told between the drain and this.
+                let _ = tell.try_send(Heard::LeftToTheKubelet);
+            }
+            Err(refused) => warn!(target: "child", "{refused}"),
+            Ok(()) => {}
+        }
+    }
+
+    fn stop(&self, record: &Record) -> Result<(), Refused> {
+        self.program.signal(self.stop_signal, self.target)?;
         info!(
             target: "child", signal = %self.stop_signal, in_flight = %shown(record.in_flight), "stop signal sent"
         );
-        self.send(self.stop_signal, self.target);
         // A stopped process acts on a signal only once it goes on.
-        self.send(Signal::CONT, self.target);
+        self.program.signal(Signal::CONT, self.target)
     }
 
     fn kill_child(&self, record: &Record) {
         warn!(
-            target: "child", pid = self.child.pid(), in_flight = %shown(record.in_flight),
+            target: "child", pid = self.program.pid(), in_flight = %shown(record.in_flight),
             "still there near the deadline: SIGKILL"
         );
         self.metrics.update(|numbers| numbers.forced_kills += 1);
-        self.send(Signal::KILL, Target::Process);
-    }
-
-    fn send(&self, signal: Signal, target: Target) {
-        if let Err(refused) = self.child.signal(signal, target) {
+        if let Err(refused) = self.program.signal(Signal::KILL, Target::Process) {
             warn!(target: "child", "{refused}");
         }
     }
 
     fn end_leftovers(&self, gently: Gently, tell: &mpsc::Sender<Heard>) {
-        let leftovers = Leftovers::of(&self.spawner, &self.child);
+        let Program::Child(child) = &self.program else {
+            // In a container beside ours there is nothing of ours to end, and the rest of it is the kubelet's.
+            let _ = tell.try_send(Heard::NobodyLeft);
+            return;
+        };
+        let leftovers = Leftovers::of(&self.spawner, child);
         if leftovers.none_left() {
             // The usual end, heard at once and without a task. A full channel takes the long way.
             if tell.try_send(Heard::NobodyLeft).is_ok() {
@@ -216,7 +237,7 @@ impl Hands {
         });
         let millis = record.lasted(from).map_or(0, |lasted| lasted.as_millis() as u64);
         match (from, to) {
-            (Phase::Starting, _) => info!(target: "drain", pid = self.child.pid(), "{from} → {to}"),
+            (Phase::Starting, _) => info!(target: "drain", pid = self.program.pid(), "{from} → {to}"),
             (Phase::Serving, Phase::Notify) if record.plan.waits == Waits::Skipped => warn!(
                 target: "drain", trigger = record.trigger.map(trigger_name), budget = %Seconds(record.plan.budget.0),
                 "{from} → {to}: a grace period of {} has no time for waits, they are skipped", Seconds(record.plan.grace.0)
@@ -252,19 +273,36 @@ impl Hands {
     fn end(&self, machine: &Machine, now: Instant) -> Ended {
         let record = machine.record();
         self.count_verdict(record);
-        let exit_code = self
-            .child_end
-            .map_or(KILLED, |end| self.success_codes.exit_code(end));
+        let exit_code = End::exit_code(self.end, &self.program, &self.success_codes);
         let ending = Ending {
-            child: self.child_end,
+            program: self.end,
             exit_code,
             dropped_log_lines: stderr::dropped(),
             hooks: Summary::of(&self.hooks.outcomes()),
         };
+        let report = Report::new(record, &ending, now);
+        self.report(&report);
         Ended {
             exit_code,
             deadline: record.deadline,
-            report: Report::new(record, &ending, now),
+        }
+    }
+
+    /// The last words: the verdict in the log, and the same where the kubelet looks for it.
+    fn report(&self, report: &Report) {
+        let phases = &report.phases_millis;
+        info!(
+            target: "drain",
+            verdict = report.verdict, in_flight_at_stop = report.in_flight_at_stop,
+            unknown_polls = report.unknown_polls,
+            notify_ms = phases.notify, propagation_ms = phases.propagation, in_flight_ms = phases.in_flight,
+            stop_ms = phases.stop, kill_ms = phases.kill, leftovers_ms = phases.leftovers,
+            spent_ms = report.spent_millis, budget_ms = report.budget_millis, exit_code = report.exit_code,
+            "{}", report.message
+        );
+        let file = &self.termination_log;
+        if let Err(why) = termination::write(file, report) {
+            warn!(target: "telemetry", path = %file.display(), "termination message not written: {why}");
         }
     }
 

@@ -110,6 +110,11 @@ impl Machine {
         }
     }
 
+    /// The rules it runs by.
+    pub fn rules(&self) -> Rules {
+        self.rules
+    }
+
     /// Where the run is.
     pub fn phase(&self) -> Phase {
         match self.state {

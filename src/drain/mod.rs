@@ -12,16 +12,20 @@
 //! | [`report`] | what a person reads of it, and what a machine parses |
 //! | [`driver`] | the loop around the machine: the world becomes events |
 //! | [`hands`] | its actions become calls |
+//! | [`program`] | whom they stop: our child, or one beside us |
+//! | [`beside`] | what follows the drain of a program beside us |
 //! | [`order`] | what people and hooks ask of a run, and what it answers |
 //! | [`status`] | what a run is doing now |
 
 pub mod action;
+pub mod beside;
 pub mod budget;
 pub mod driver;
 pub mod event;
 pub mod hands;
 pub mod machine;
 pub mod order;
+pub mod program;
 pub mod quiet;
 pub mod record;
 pub mod report;

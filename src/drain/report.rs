@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::budget::Waits;
+use super::program::End;
 use super::quiet::InFlight;
 use super::record::{Record, Trigger, Verdict};
 use super::table::Phase;
@@ -74,8 +75,8 @@ pub struct ChildReport {
 /// The end of a run, beside what the machine recorded.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// How the child ended; `None` if it had not when the deadline passed.
-    pub child: Option<ChildEnd>,
+    /// How the program ended; `None` if it had not when the deadline passed.
+    pub program: Option<End>,
     /// What tidegate exits with.
     pub exit_code: u8,
     /// Log lines that could not be written.
@@ -102,7 +103,7 @@ impl Report {
             },
             in_flight_at_stop: count(record.in_flight),
             unknown_polls: record.unknown,
-            child: ChildReport::new(ending.child, record.killed),
+            child: ChildReport::new(ending.program, record.killed),
             exit_code: ending.exit_code,
             budget_millis: millis(record.plan.budget.0),
             spent_millis: record.spent(now).map(millis),
@@ -114,11 +115,11 @@ impl Report {
 }
 
 impl ChildReport {
-    fn new(end: Option<ChildEnd>, killed_by_deadline: bool) -> Self {
+    fn new(end: Option<End>, killed_by_deadline: bool) -> Self {
         let (exit_code, signal) = match end {
-            Some(ChildEnd::Exited(code)) => (Some(code), None),
-            Some(ChildEnd::Signaled { signal, .. }) => (None, Some(signal.to_string())),
-            None => (None, None),
+            Some(End::Child(ChildEnd::Exited(code))) => (Some(code), None),
+            Some(End::Child(ChildEnd::Signaled { signal, .. })) => (None, Some(signal.to_string())),
+            Some(End::Beside | End::LeftToTheKubelet) | None => (None, None),
         };
         Self {
             exit_code,
@@ -166,11 +167,14 @@ fn sentence(record: &Record, verdict: Verdict, ending: &Ending, now: Instant) ->
         (Verdict::ChildExited, _) if record.trigger.is_none() => "ended by itself".to_owned(),
         (Verdict::ChildExited, _) => "ended before its stop signal".to_owned(),
     };
-    let end = match (ending.child, record.killed) {
+    let end = match (ending.program, record.killed) {
         (None, _) => "the program could not be ended".to_owned(),
-        (Some(end), true) => format!("the program was deaf to its stop signal: {end}"),
-        (Some(end @ ChildEnd::Signaled { .. }), false) => format!("the program was {end}"),
-        (Some(end), false) => format!("the program {end}"),
+        (Some(End::Child(end)), true) => format!("the program was deaf to its stop signal: {end}"),
+        (Some(End::Child(end @ ChildEnd::Signaled { .. })), false) => format!("the program was {end}"),
+        (Some(End::Child(end)), false) => format!("the program {end}"),
+        (Some(End::Beside), true) => "the program was deaf to its stop signal and has SIGKILL".to_owned(),
+        (Some(End::Beside), false) => "the program has ended".to_owned(),
+        (Some(End::LeftToTheKubelet), _) => "its stop signal is the kubelet's".to_owned(),
     };
     let hooks = match &ending.hooks.first_failure {
         Some(failure) => format!("; not out of every registry: {failure}"),

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hands::Hands;
 use super::machine::{Machine, Measured};
+use super::program::End;
 use super::quiet::InFlight;
 use super::record::Verdict;
 use super::report::trigger_name;
@@ -68,8 +69,11 @@ pub struct Facts {
     /// How the hooks stand, of this leaving or the last coming back.
     #[serde(default)]
     pub hooks: Vec<Outcome>,
-    /// The wrapped program.
+    /// The program.
     pub child: ChildStatus,
+    /// Whether it is in a container beside this one's.
+    #[serde(default)]
+    pub sidecar: bool,
     /// Why health is not SERVING, as `/readyz` says it; null when it is.
     #[serde(default)]
     pub not_ready: Option<String>,
@@ -93,12 +97,12 @@ pub struct Propagation {
     pub untold: Vec<String>,
 }
 
-/// The wrapped program.
+/// The program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChildStatus {
-    /// Its process id.
-    pub pid: i32,
+    /// Its process id; null while it is not known, of a program beside us.
+    pub pid: Option<i32>,
     /// How it ended; null while it lives.
     pub end: Option<String>,
 }
@@ -145,9 +149,10 @@ impl Facts {
             propagation: Propagation::of(&hands.board.audience(now), machine.phase()),
             hooks: hands.hooks.outcomes(),
             child: ChildStatus {
-                pid: hands.child.pid(),
-                end: hands.child_end.map(|end| end.to_string()),
+                pid: hands.program.pid(),
+                end: hands.end.map(ended),
             },
+            sidecar: hands.program.is_beside(),
             not_ready: match hands.board.readiness() {
                 health::Readiness::Ready => None,
                 health::Readiness::NotReady(why) => Some(why),
@@ -168,9 +173,14 @@ impl Facts {
         Phase::ALL.into_iter().find(|phase| phase.name() == self.phase)
     }
 
-    /// Whether the drain is over: the program has its stop signal, or has ended.
+    /// Whether the drain is over, for the hook that waits for that: our child has its stop signal, or has ended.
+    /// A program beside us gets another from the kubelet when its hook is answered, so that it is to have ended.
     pub fn drain_is_over(&self) -> bool {
-        self.known_phase().is_some_and(|phase| phase >= Phase::Stop)
+        let over = match self.sidecar {
+            true => Phase::Leftovers,
+            false => Phase::Stop,
+        };
+        self.known_phase().is_some_and(|phase| phase >= over)
     }
 
     /// How the drain ended, and what has become of the program.
@@ -201,6 +211,15 @@ impl Propagation {
                 Vec::new()
             },
         }
+    }
+}
+
+/// What a person is told of an end.
+fn ended(end: End) -> String {
+    match end {
+        End::Child(end) => end.to_string(),
+        End::Beside => "has ended".to_owned(),
+        End::LeftToTheKubelet => "is left to the kubelet".to_owned(),
     }
 }
 

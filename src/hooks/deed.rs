@@ -96,7 +96,7 @@ impl Doer {
         match &mut self.deed {
             Deed::Http(call) => call.make(line).await,
             Deed::Exec(command) => exec::run(command, way, &self.name, &self.reach.spawner).await,
-            Deed::Signal(signal) => Ok(self.reach.child.signal(*signal, self.reach.target)?),
+            Deed::Signal(signal) => Ok(self.reach.program.signal(*signal, self.reach.target)?),
             Deed::Consul(consul) => consul.go(way, line).await,
             Deed::Eureka(eureka) => eureka.go(way, line).await,
             Deed::Nacos(nacos) => nacos.go(way, line).await,

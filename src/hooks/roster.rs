@@ -14,8 +14,9 @@ use super::attempts::attempt;
 use super::deed::{Deed, Doer};
 use super::outcome::{HookState, Outcome};
 use super::{HookSettings, Patience, Way};
-use crate::child::{Child, Spawner, Target};
+use crate::child::{Spawner, Target};
 use crate::drain::machine::Told;
+use crate::drain::program::Program;
 use crate::telemetry::metrics::Metrics;
 
 /// What hooks reach in the world.
@@ -24,7 +25,7 @@ pub struct Reach {
     /// Starts programs.
     pub spawner: Spawner,
     /// Gets signals.
-    pub child: Arc<Child>,
+    pub program: Program,
     /// The child alone, or its process group.
     pub target: Target,
     /// Counts results.

@@ -96,7 +96,7 @@ impl Subscriber for Log {
 
 /// Our targets are the names of rooms; other crates' are paths that begin with the crate.
 fn is_ours(target: &str) -> bool {
-    const ROOMS: [&str; 9] = [
+    const ROOMS: [&str; 10] = [
         "drain",
         "child",
         "config",
@@ -105,6 +105,7 @@ fn is_ours(target: &str) -> bool {
         "hooks",
         "admin",
         "lifecycle",
+        "target",
         "telemetry",
     ];
     ROOMS.contains(&target)

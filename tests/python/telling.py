@@ -10,6 +10,7 @@ late, and none interrupts a print.
 import argparse
 import os
 import signal
+import socket
 import sys
 import time
 
@@ -17,6 +18,9 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--deaf", action="store_true")
 parser.add_argument("--code", type=int, default=3)
 parser.add_argument("--linger", type=float, default=0.0)
+parser.add_argument("--listen", help="ADDRESS:PORT to listen at")
+parser.add_argument("--pid-file")
+parser.add_argument("--workers", type=int, default=0, help="forked with the listener open")
 options = parser.parse_args()
 
 told = {
@@ -46,6 +50,18 @@ def leave(code):
 
 
 signal.pthread_sigmask(signal.SIG_BLOCK, told)
+listener = None
+if options.listen:
+    host, port = options.listen.rsplit(":", 1)
+    listener = socket.create_server((host, int(port)))
+for _ in range(options.workers):
+    if os.fork() == 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, told)
+        # The harness ends it with the run.
+        time.sleep(3600)
+if options.pid_file:
+    with open(options.pid_file, "w") as file:
+        file.write(f"{os.getpid()}\n")
 tell(f"ready {os.getpid()}")
 leave_at = None
 while True:

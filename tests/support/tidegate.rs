@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,15 +18,18 @@ use super::lines::Lines;
 use super::processes::{self, MARK};
 use super::termination::Termination;
 
-/// What is to be started: `tidegate run --config FILE ARGUMENTS -- COMMAND`.
+/// What is to be started: `tidegate run --config FILE ARGUMENTS -- COMMAND`, or `tidegate sidecar`.
 pub struct Tidegate {
-    command: Vec<OsString>,
+    /// None for a sidecar.
+    command: Option<Vec<OsString>>,
     arguments: Vec<OsString>,
     config: Option<String>,
     environment: Vec<(OsString, OsString)>,
     stderr: Option<Stdio>,
     through: Vec<OsString>,
     termination: TerminationFile,
+    /// Whether other users may read its directory.
+    open: bool,
 }
 
 /// Whether the termination file is there when tidegate starts, as it is in a pod.
@@ -75,14 +79,24 @@ impl Exit {
 impl Tidegate {
     /// `tidegate run … -- COMMAND`.
     pub fn wrapping(command: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        Self::starting(Some(command.into_iter().map(Into::into).collect()))
+    }
+
+    /// `tidegate sidecar …`.
+    pub fn sidecar() -> Self {
+        Self::starting(None)
+    }
+
+    fn starting(command: Option<Vec<OsString>>) -> Self {
         Self {
-            command: command.into_iter().map(Into::into).collect(),
+            command,
             arguments: Vec::new(),
             config: None,
             environment: Vec::new(),
             stderr: None,
             through: Vec::new(),
             termination: TerminationFile::Made,
+            open: false,
         }
     }
 
@@ -123,11 +137,21 @@ impl Tidegate {
         self
     }
 
+    /// Its config can be read by whatever user it runs as.
+    pub fn open_to_everybody(mut self) -> Self {
+        self.open = true;
+        self
+    }
+
     /// Starts it.
     pub fn start(self) -> Running {
         static RUNS: AtomicU32 = AtomicU32::new(0);
         let mark = format!("{}-{}", std::process::id(), RUNS.fetch_add(1, Ordering::Relaxed));
         let directory = TempDir::new().expect("a temporary directory can be made");
+        if self.open {
+            std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755))
+                .expect("it is ours");
+        }
         let health = super::ports::free();
         let mut command = self.command_line(directory.path(), health);
         for (name, _) in
@@ -180,7 +204,7 @@ impl Tidegate {
     fn command_line(&self, directory: &Path, health: SocketAddr) -> Command {
         let mut line = self.through.clone();
         line.push(binary());
-        line.push("run".into());
+        line.push(if self.command.is_some() { "run" } else { "sidecar" }.into());
         if let Some(config) = &self.config {
             let file = directory.join("tidegate.yaml");
             std::fs::write(&file, self.complete(config, directory, health))
@@ -188,8 +212,10 @@ impl Tidegate {
             line.extend(["--config".into(), file.into()]);
         }
         line.extend(self.arguments.iter().cloned());
-        line.push("--".into());
-        line.extend(self.command.iter().cloned());
+        if let Some(command) = &self.command {
+            line.push("--".into());
+            line.extend(command.iter().cloned());
+        }
         let mut command = Command::new(&line[0]);
         command.args(&line[1..]);
         command
@@ -219,7 +245,7 @@ impl Tidegate {
 }
 
 /// The binary under test: the one built with the tests, or `TIDEGATE_BIN`, such as an installed one.
-pub(super) fn binary() -> OsString {
+pub fn binary() -> OsString {
     std::env::var_os("TIDEGATE_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_tidegate").into())
 }
 

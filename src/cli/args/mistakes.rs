@@ -8,6 +8,14 @@ pub fn no_command() -> UsageError {
     UsageError("no command to run; write it after --, as in: tidegate -- /bin/server --port 8080".to_owned())
 }
 
+/// A program for a sidecar.
+pub fn starts_nothing(word: &str) -> UsageError {
+    UsageError(format!(
+        "{word}: a sidecar starts nothing; leave it out, or start tidegate run -- {word}",
+        word = word.escape_debug()
+    ))
+}
+
 /// What clap says, which is help, the version, or an error to be told on one line.
 pub fn said(error: &clap::Error) -> Result<Invocation, UsageError> {
     let about = |kind| match error.get(kind) {

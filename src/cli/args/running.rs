@@ -5,12 +5,13 @@ use std::ffi::OsString;
 use clap::builder::{OsStringValueParser, PathBufValueParser};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use super::mistakes::{no_command, said};
+use super::mistakes::{no_command, said, starts_nothing};
 use super::{Asked, Inflight, Invocation, Run, Times, UsageError, asking};
 use crate::config::flags::{FLAGS, Flag, SILENT, VERBOSE};
 
 const USAGE: &str = "\
 tidegate [run] [OPTIONS] -- COMMAND [ARGS...]
+       tidegate sidecar [OPTIONS]
        tidegate check FILE...
        tidegate inject -f FILE
        tidegate plan [--config FILE] [OPTIONS]
@@ -21,6 +22,7 @@ tidegate [run] [OPTIONS] -- COMMAND [ARGS...]
 const COMMANDS_HELP: &str = "\
 Commands:
   run               Supervise and drain COMMAND; what tidegate does without a command's name
+  sidecar           Drain the program in the container beside; its preStop hook is the trigger
   check FILE...     Check config files and Kubernetes manifests: does the arithmetic hold?
   inject -f FILE    Kubernetes manifests in, the same wrapped with tidegate out
   inflight          Poll the in-flight sources now and say what each of them says
@@ -54,6 +56,26 @@ pub fn run(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
         program,
         arguments: command.collect(),
     }))
+}
+
+pub fn sidecar(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
+    // With `--` or without: it would be a program to run.
+    let program = arguments
+        .iter()
+        .position(|word| word == "--")
+        .map(|at| arguments.get(at + 1));
+    if let Some(program) = program {
+        return Err(starts_nothing(
+            program.and_then(|word| word.to_str()).unwrap_or("--"),
+        ));
+    }
+    match sidecar_definition().try_get_matches_from(arguments) {
+        Ok(mut matches) => match matches.remove_one::<OsString>("nothing") {
+            Some(word) => Err(starts_nothing(&word.to_string_lossy())),
+            None => Ok(Invocation::Sidecar(asked(&mut matches))),
+        },
+        Err(error) => said(&error),
+    }
 }
 
 pub fn plan(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
@@ -156,6 +178,15 @@ fn with_settings(definition: Command) -> Command {
                 .conflicts_with(SILENT.long),
         )
         .arg(switch(&SILENT).short('q'))
+}
+
+pub fn sidecar_definition() -> Command {
+    with_settings(Command::new("tidegate sidecar"))
+        .no_binary_name(true)
+        .about("Drain the program in the container beside: its preStop hook is the trigger, and waits for the end")
+        .override_usage("tidegate sidecar [--config FILE] [OPTIONS]")
+        // Only so that one can be refused in words that help.
+        .arg(Arg::new("nothing").hide(true).value_parser(OsStringValueParser::new()))
 }
 
 pub fn plan_definition() -> Command {

@@ -168,7 +168,14 @@ fn what_is_not_understood_is_told_on_one_line() {
             "sleep: unknown command; what is to be run comes after --, as in: tidegate -- sleep",
         ),
         (&["chek", "x"], "chek: unknown command; did you mean check?"),
-        (&["sidecar"], "sidecar: not supported by this version"),
+        (
+            &["sidecar", "x"],
+            "x: a sidecar starts nothing; leave it out, or start tidegate run -- x",
+        ),
+        (
+            &["sidecar", "--", "x", "y"],
+            "x: a sidecar starts nothing; leave it out, or start tidegate run -- x",
+        ),
         (
             &["check"],
             "check: no file; name one, as in: tidegate check tidegate.yaml",

@@ -37,6 +37,8 @@ section! {
         pre_stop: WholeSeconds = "preStopSeconds",
         /// The wrapped program.
         child: Child = "child",
+        /// The program in the container beside, for `tidegate sidecar`.
+        target: Target = "target",
         /// The drain.
         drain: Drain = "drain",
         /// Where the calls under way are read.
@@ -67,6 +69,18 @@ section! {
         signal_group: bool = "signalGroup",
         /// Codes reported as 0.
         success_codes: Vec<u8> = "successCodes",
+    }
+}
+
+section! {
+    /// `target`: what is known of the program beside.
+    Target {
+        /// The TCP ports it listens on, or some of them.
+        ports: Vec<u16> = "ports",
+        /// The file it runs.
+        executable: String = "executable",
+        /// The file with its process id.
+        pid_file: String = "pidFile",
     }
 }
 
@@ -102,6 +116,26 @@ section! {
 
 impl Shape for Config {}
 impl Shape for Child {}
+
+impl Shape for Target {
+    fn shape(&self) -> Result<(), Refusal> {
+        let ways = [
+            self.ports.is_some(),
+            self.executable.is_some(),
+            self.pid_file.is_some(),
+        ];
+        match ways.into_iter().filter(|there| *there).count() {
+            1 => Ok(()),
+            0 => Err(Refusal(
+                "says nothing; write one of ports, executable, pidFile".to_owned(),
+            )),
+            _ => Err(Refusal(
+                "says more than one of ports, executable, pidFile; keep the surest".to_owned(),
+            )),
+        }
+    }
+}
+
 impl Shape for Lifecycle {}
 impl Shape for Admin {}
 impl Shape for Telemetry {}

@@ -565,6 +565,68 @@ fn the_hook_endpoint_has_rules_of_its_own() {
 }
 
 #[test]
+fn a_target_is_one_process_and_for_a_sidecar() {
+    for (yaml, why) in [
+        (
+            "target: {}",
+            ":1: target: says nothing; write one of ports, executable, pidFile",
+        ),
+        (
+            "target: {ports: [1], executable: a}",
+            ":1: target: says more than one of ports, executable, pidFile; keep the surest",
+        ),
+        (
+            "target: {ports: [0]}",
+            ":1: target.ports[0]: expected a port, 1 to 65535, found the number 0",
+        ),
+        (
+            "target: {ports: []}",
+            ": target.ports: empty; write the port that the program listens on, like [50051]",
+        ),
+        ("target: {ports: [1, 1]}", ": target.ports: 1 twice; keep one"),
+        (
+            "target: {executable: bin/app}",
+            ": target.executable: bin/app is neither a name nor an absolute path; write /bin/app",
+        ),
+        ("target: {pidFile: ''}", ": target.pidFile: empty; write a path"),
+        (
+            "target: {port: 1}",
+            ":1: target.port: unknown key; did you mean target.ports?",
+        ),
+    ] {
+        refuse(&[(yaml, why)]);
+    }
+    let wrapped = Given::yaml("target: {ports: [1]}").settings().of_a_wrap();
+    assert_eq!(
+        wrapped.expect_err("refused").to_string(),
+        "target.ports [1]: tidegate run starts the program and needs no target; leave it out, or start tidegate sidecar"
+    );
+    for (yaml, why) in [
+        (
+            "child: {signalGroup: true}",
+            "child.signalGroup: true: a sidecar signals the one process that target names; leave it out",
+        ),
+        (
+            "child: {successCodes: [143]}",
+            "child.successCodes: the program beside ends with its own code in its own container; leave it out",
+        ),
+        (
+            "hooks: {onDrain: [{signal: SIGTSTP}]}",
+            "hooks.onDrain[0].signal: there is nobody to send it to; set target, or leave it out",
+        ),
+    ] {
+        let refused = Given::yaml(yaml).settings().of_a_sidecar().expect_err("refused");
+        assert_eq!(refused.to_string(), why);
+    }
+    assert!(
+        Given::yaml("target: {ports: [1]}\nhooks: {onDrain: [{signal: SIGTSTP}]}")
+            .settings()
+            .of_a_sidecar()
+            .is_ok()
+    );
+}
+
+#[test]
 fn checks_and_the_app_have_rules_of_their_own() {
     let check = |rest: &str| format!("health: {{checks: [{{name: db, tcp: 'db:1', {rest}}}]}}");
     let many = (0..101).map(|number| format!("{{name: c{number}, tcp: 'h:1'}}"));
