@@ -9,6 +9,7 @@ mod balancer;
 mod load;
 mod page;
 mod pod;
+mod process;
 mod report;
 
 use std::process::ExitCode;
@@ -33,7 +34,7 @@ async fn main() -> ExitCode {
             .unwrap_or_else(|_| Err(format!("it is not over after {} s", PATIENCE.as_secs()))),
         name = interrupted() => Err(format!("interrupted by {name}")),
     };
-    // Whatever happened, the processes of an act ended with it: `pod::Pod` kills what it started when dropped.
+    // Whatever happened, the processes of an act ended with it: `process::Process` kills what it started when dropped.
     match outcome {
         Ok(0) => ExitCode::SUCCESS,
         Ok(lost) => {

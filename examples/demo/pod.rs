@@ -1,21 +1,17 @@
-//! The processes of an act: the program, with or without tidegate around it. Whatever is started here is gone
-//! when its `Pod` is dropped.
+//! The pods of an act: the program, with or without tidegate around it.
 
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use tokio::time::timeout;
 
 use crate::Failure;
+use crate::process::{Process, beside_us, tidegate};
 use crate::report::Report;
 
 /// The pod's terminationGracePeriodSeconds, and the program's own share of the configuration.
@@ -32,11 +28,9 @@ pub enum Wrapping {
 
 /// One pod.
 pub struct Pod {
-    name: &'static str,
-    process: Child,
+    process: Process,
     calls: SocketAddr,
     health: Option<SocketAddr>,
-    said: Arc<Mutex<Vec<String>>>,
     directory: TempDir,
 }
 
@@ -52,55 +46,24 @@ impl Pod {
                 let termination = directory.path().join("termination-log");
                 // The kubelet makes this file; tidegate writes it only where it is.
                 fs::write(&termination, "").map_err(|error| format!("{}: {error}", termination.display()))?;
-                let mut command = Command::new(tidegate());
-                command
-                    .env("TIDEGATE_CONFIG", configuration(metrics, health, &termination))
-                    .args(["run", "--"])
-                    .arg(&library);
-                command
+                tidegate(&configuration(metrics, health, &termination), &library)
             }
         };
-        // What the caller has set for other runs, TIDEGATE_BIN too, would be read as settings of this one.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("TIDEGATE_") && name != "TIDEGATE_CONFIG" {
-                command.env_remove(name);
-            }
-        }
         // Two run at once, and nobody asks either.
-        command
-            .env("TIDEGATE_ADMIN_SOCKET", "off")
-            .args([
-                "--listen",
-                &calls.to_string(),
-                "--metrics-listen",
-                &metrics.to_string(),
-            ])
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            // Ctrl-C is for the demo, which cleans up; the pod must not begin to drain by itself.
-            .process_group(0)
-            .kill_on_drop(true);
-        let mut process = command.spawn().map_err(|error| {
-            format!(
-                "cannot start {}: {error}",
-                command.as_std().get_program().display()
-            )
-        })?;
-        let said = Arc::default();
-        note(process.stdout.take(), &said);
-        note(process.stderr.take(), &said);
-        let health = (wrapping == Wrapping::Tidegate).then_some(health);
-        let mut pod = Self {
-            name,
+        command.env("TIDEGATE_ADMIN_SOCKET", "off").args([
+            "--listen",
+            &calls.to_string(),
+            "--metrics-listen",
+            &metrics.to_string(),
+        ]);
+        let mut process = Process::start(name, command)?;
+        process.wait_until_listening(calls).await?;
+        Ok(Self {
             process,
             calls,
-            health,
-            said,
+            health: (wrapping == Wrapping::Tidegate).then_some(health),
             directory,
-        };
-        pod.wait_until_listening().await?;
-        Ok(pod)
+        })
     }
 
     /// Where calls are served.
@@ -115,12 +78,7 @@ impl Pod {
 
     /// Sends SIGTERM to the pod's first process, as the container runtime does.
     pub fn terminate(&self) -> Result<(), Failure> {
-        let pid = self
-            .process
-            .id()
-            .ok_or_else(|| self.explain("it ended before it was told to"))?;
-        kill(Pid::from_raw(pid as i32), Signal::SIGTERM)
-            .map_err(|error| self.explain(&format!("SIGTERM: {error}")))
+        self.process.signal(Signal::SIGTERM)
     }
 
     /// Waits for the pod's end and says when it was; `told` is when it got its SIGTERM.
@@ -140,47 +98,7 @@ impl Pod {
 
     /// `why` with the name of the pod and its last words.
     pub fn explain(&self, why: &str) -> Failure {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = said
-            .iter()
-            .rev()
-            .take(5)
-            .rev()
-            .map(|line| format!("\n    {line}"))
-            .collect::<String>();
-        let last = if last.is_empty() {
-            " (it said nothing)".to_owned()
-        } else {
-            format!("; its last words:{last}")
-        };
-        format!("{}: {why}{last}", self.name)
-    }
-
-    async fn wait_until_listening(&mut self) -> Result<(), Failure> {
-        let begun = Instant::now();
-        while begun.elapsed() < Duration::from_secs(10) {
-            if tokio::net::TcpStream::connect(self.calls).await.is_ok() {
-                return Ok(());
-            }
-            if let Ok(Some(status)) = self.process.try_wait() {
-                return Err(self.explain(&format!("it ended at once with {status}")));
-            }
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        Err(self.explain(&format!("nothing listens on {} after 10 s", self.calls)))
-    }
-}
-
-impl Drop for Pod {
-    fn drop(&mut self) {
-        let Some(pid) = self.process.id() else { return };
-        // A killed tidegate takes its child with it. The demo does not rest on what it shows: the child is
-        // looked up first and killed as well.
-        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-        let _ = self.process.start_kill();
-        for child in children.split_whitespace().filter_map(|pid| pid.parse().ok()) {
-            let _ = kill(Pid::from_raw(child), Signal::SIGKILL);
-        }
+        self.process.explain(why)
     }
 }
 
@@ -201,18 +119,6 @@ telemetry: {{logFormat: json, terminationLog: "{}"}}
     )
 }
 
-/// tidegate's own binary: `TIDEGATE_BIN`, or the one built beside this example.
-fn tidegate() -> PathBuf {
-    std::env::var_os("TIDEGATE_BIN").map_or_else(|| beside_us("tidegate"), PathBuf::from)
-}
-
-/// A file in the target directory that this example was built into.
-fn beside_us(name: &str) -> PathBuf {
-    // target/debug/examples/demo → target/debug/…
-    let here = std::env::current_exe().unwrap_or_default();
-    here.ancestors().nth(2).unwrap_or(Path::new(".")).join(name)
-}
-
 /// Three different free ports on the loopback.
 fn free_ports() -> std::io::Result<[SocketAddr; 3]> {
     // All three are held until all are known, so that none is given twice.
@@ -223,21 +129,4 @@ fn free_ports() -> std::io::Result<[SocketAddr; 3]> {
         held[1].local_addr()?,
         held[2].local_addr()?,
     ])
-}
-
-/// Keeps the last lines of an output, for the case that something goes wrong.
-fn note(output: Option<impl AsyncRead + Unpin + Send + 'static>, said: &Arc<Mutex<Vec<String>>>) {
-    const KEPT: usize = 50;
-    let Some(output) = output else { return };
-    let said = Arc::clone(said);
-    tokio::spawn(async move {
-        let mut lines = BufReader::new(output).lines();
-        while let Ok(Some(line)) = lines.next_line().await {
-            let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
-            if said.len() == KEPT {
-                said.remove(0);
-            }
-            said.push(line);
-        }
-    });
 }

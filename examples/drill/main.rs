@@ -1,0 +1,151 @@
+//! The release drill: three instances of the example server behind a real load balancer, a steady load, and each
+//! instance in turn told to stop, waited for and started anew; once for each way people end their programs today, and
+//! once under tidegate. `make drill` runs it; docs/drill.md says how to read what comes out.
+//!
+//! It exits with 1 when a call was lost under tidegate, or a step did not come about.
+
+mod balancer;
+mod contestant;
+mod endpoints;
+mod envoy;
+mod explain;
+mod figures;
+mod instance;
+mod load;
+#[path = "../../tests/support/patience.rs"]
+#[allow(dead_code)]
+mod patience;
+#[path = "../../tests/support/ports.rs"]
+#[allow(dead_code)]
+mod ports;
+#[path = "../demo/process.rs"]
+mod process;
+mod run;
+mod table;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+
+use balancer::Balancer;
+use contestant::Contestant;
+use run::{Outcome, Plan};
+
+/// What did not come about, as a sentence.
+type Failure = String;
+
+/// A rolling restart under load, side by side.
+#[derive(Parser)]
+struct Options {
+    /// The load balancers, one after another.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_enum,
+        default_value = "endpoints,health-checked,endpoints-late"
+    )]
+    balancers: Vec<Balancer>,
+    /// How the instances end, all of them at the same time on the same machine.
+    #[arg(
+        long,
+        value_delimiter = ',',
+        value_enum,
+        default_value = "alone,tini,graceful,sleep,sleep-graceful,tidegate"
+    )]
+    contestants: Vec<Contestant>,
+    /// Calls a second, of each contestant.
+    #[arg(long, default_value_t = 150)]
+    rate: u32,
+    /// How long the load runs before the first restart, in seconds.
+    #[arg(long, default_value_t = 10)]
+    baseline: u64,
+    /// How often each instance is restarted.
+    #[arg(long, default_value_t = 2)]
+    rounds: u32,
+    /// Restarts go on until so many calls have begun, of each contestant.
+    #[arg(long, default_value_t = 0)]
+    calls: u64,
+    /// All that was measured, as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let options = Options::parse();
+    let outcome = tokio::select! {
+        outcome = drill(&options) => outcome,
+        name = interrupted() => Err(format!("interrupted by {name}")),
+    };
+    // Whatever happened, what was started ended with its `process::Process`.
+    match outcome {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(lost) => {
+            eprintln!("drill: {lost} calls were lost under tidegate: there should be none");
+            ExitCode::FAILURE
+        }
+        Err(failure) => {
+            eprintln!("drill: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// All of it, and how many calls were lost under tidegate.
+async fn drill(options: &Options) -> Result<usize, Failure> {
+    let plan = Plan {
+        rate: options.rate.max(1),
+        baseline: Duration::from_secs(options.baseline),
+        rounds: options.rounds,
+        calls: options.calls,
+    };
+    let mut outcomes = Vec::new();
+    for &balancer in &options.balancers {
+        eprintln!("drill: {}", balancer.title());
+        let side_by_side = options
+            .contestants
+            .iter()
+            .map(|&contestant| tokio::spawn(run::play(balancer, contestant, plan)));
+        let side_by_side: Vec<_> = side_by_side.collect();
+        let mut played = Vec::new();
+        for (task, contestant) in side_by_side.into_iter().zip(&options.contestants) {
+            let outcome = task
+                .await
+                .map_err(|error| error.to_string())
+                .and_then(|outcome| outcome);
+            let title = contestant.title();
+            played.push(outcome.map_err(|failure| format!("{}, {title}: {failure}", balancer.title()))?);
+        }
+        table::print(balancer, &played);
+        outcomes.extend(played);
+    }
+    if let Some(file) = &options.json {
+        write(file, &figures::json(&outcomes))?;
+    }
+    Ok(outcomes
+        .iter()
+        .filter(|outcome| outcome.contestant == Contestant::Tidegate)
+        .map(Outcome::failed)
+        .sum())
+}
+
+fn write(file: &PathBuf, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
+}
+
+/// Waits for a signal that asks the drill itself to end, and names it.
+async fn interrupted() -> &'static str {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        // Without handlers the default action ends the drill, which is as good.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => "SIGINT",
+        _ = terminate.recv() => "SIGTERM",
+    }
+}

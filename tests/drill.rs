@@ -1,0 +1,78 @@
+//! The release drill in its short form: a rolling restart behind a real Envoy loses calls without tidegate, and none
+//! under it.
+
+mod support;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use support::processes::{MARK, marked};
+
+/// What calls may take longer in a release: p99 in the window, of p99 before it.
+const RATIO: f64 = 1.5;
+
+#[test]
+fn a_release_behind_health_checks_loses_no_call() {
+    let runs = drill(
+        "health-checked",
+        &["--balancers", "health-checked", "--contestants", "alone,tidegate"],
+    );
+    let [alone, tidegate] = &runs[..] else {
+        panic!("two runs: {runs:?}")
+    };
+    assert_lossless(tidegate);
+    assert!(failures(alone) > 0, "without tidegate there is nothing to show: {alone}");
+    // Whatever failed, it is known where, when and how.
+    for failure in alone["failures"].as_array().expect("a list") {
+        for key in ["instance", "phase", "code", "why"] {
+            assert!(failure[key].as_str().is_some_and(|text| !text.is_empty()), "{failure}");
+        }
+        assert_ne!(failure["phase"], "serving", "nobody fails that serves: {failure}");
+    }
+}
+
+/// No call lost, every drain drained, and an instance whose load balancer asks for its health gone before those that sleep.
+fn assert_lossless(run: &Value) {
+    assert_eq!(failures(run), 0, "{run}");
+    let p99 = |window: &str| run[window]["p99"].as_f64().expect("a number");
+    let (before, during) = (p99("baselineMillis"), p99("windowMillis"));
+    assert!(before > 0.0 && during <= RATIO * before, "p99 {before} ms → {during} ms");
+    let restarts = run["restarts"].as_array().expect("a list");
+    assert_eq!(restarts.len(), 3, "{run}");
+    for restart in restarts {
+        assert_eq!(restart["report"]["verdict"], "drained", "{restart}");
+        assert_eq!(restart["killed"], false, "{restart}");
+    }
+}
+
+fn failures(run: &Value) -> usize {
+    run["failures"].as_array().expect("a list").len()
+}
+
+/// Runs the drill, gently: the machine may have two cores, and they may be busy.
+fn drill(mark: &str, arguments: &[&str]) -> Vec<Value> {
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_tidegate"))
+        .with_file_name("examples")
+        .join("drill");
+    let file = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
+    let output = Command::new(binary)
+        .args(["--rate", "40", "--baseline", "5", "--rounds", "1", "--json"])
+        .arg(file.path())
+        .args(arguments)
+        .env(MARK, mark)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the drill starts");
+    let said = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(output.status.success(), "{said}");
+    assert!(marked(mark).is_empty(), "the drill left processes behind");
+    let text = std::fs::read_to_string(file.path()).expect("the figures");
+    let figures: Value = serde_json::from_str(&text).expect("JSON");
+    figures["runs"].as_array().expect("a list of runs").clone()
+}
