@@ -2,14 +2,15 @@
 //! was under way. Nothing in it knows of tidegate; that is the point of wrapping it.
 //!
 //! ```text
-//! library [--listen 127.0.0.1:50051] [--metrics-listen 127.0.0.1:9090]
+//! library [--listen 127.0.0.1:50051] [--metrics-listen 127.0.0.1:9090] [--health] [--graceful]
 //! ```
 //!
 //! `LIBRARY_LISTEN` and `LIBRARY_METRICS_LISTEN` say the same; a flag wins. Port 0 takes a free one, and the
-//! `listening on` lines name it.
+//! `listening on` lines name it. `--health` and `--graceful` give it what programs have that care for their own end.
 
 mod catalogue;
 mod counting;
+mod ending;
 mod metrics;
 
 use std::error::Error;
@@ -17,7 +18,7 @@ use std::net::SocketAddr;
 
 use clap::Parser;
 use tokio::net::TcpListener;
-use tokio_stream::wrappers::TcpListenerStream;
+use tonic::transport::server::TcpIncoming;
 
 use catalogue::Catalogue;
 use catalogue::wire::library_server::LibraryServer;
@@ -32,6 +33,12 @@ struct Options {
     /// Where `/metrics` is served.
     #[arg(long, value_name = "ADDR")]
     metrics_listen: Option<SocketAddr>,
+    /// Answer grpc.health.v1 where calls are served: SERVING until SIGUSR1, or until the end.
+    #[arg(long)]
+    health: bool,
+    /// At SIGTERM accept nothing more, let the calls under way finish, and exit with 0.
+    #[arg(long)]
+    graceful: bool,
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -47,10 +54,20 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let counts = Counts::default();
     tokio::spawn(metrics::serve(scrapes, counts.clone()));
-    tonic::transport::Server::builder()
+    let health = options.health.then(ending::health);
+    let (health, service) = health.unzip();
+    let server = tonic::transport::Server::builder()
         .add_service(Counted::new(LibraryServer::new(Catalogue), counts))
-        .serve_with_incoming(TcpListenerStream::new(calls))
-        .await?;
+        .add_optional_service(service);
+    // An answer is several frames: none of them waits for the acknowledgement of the one before.
+    let calls = TcpIncoming::from(calls).with_nodelay(Some(true));
+    if options.graceful {
+        server
+            .serve_with_incoming_shutdown(calls, ending::asked(health))
+            .await?;
+    } else {
+        server.serve_with_incoming(calls).await?;
+    }
     Ok(())
 }
 
