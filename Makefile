@@ -11,7 +11,7 @@ export CC_$(subst -,_,$(STATIC_TARGET)) ?= cc
 STATIC := target/$(STATIC_TARGET)/release/tidegate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-health bench-needs static-target empty-root
+.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-health bench-needs static-target empty-root drill
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,16 @@ bench-inflight: release test-needs ## the scanner beside other parsers, what pol
 	$(CARGO) build --release --manifest-path benches/inflight/Cargo.toml --target-dir target/inflight-bench
 	@RUSTFLAGS="$(STATICALLY)" .venv/bin/python benches/inflight.py $(STATIC) target/inflight-bench/release/inflight-bench \
 		$(CARGO) bench --quiet --bench exposition --target $(STATIC_TARGET) --
+
+# What the drill is made of: `make drill CALLS=1000000 CONTESTANTS=tidegate BALANCERS=health-checked RATE=2000`
+CALLS ?= 0
+RATE ?= 150
+CONTESTANTS ?= alone,tini,graceful,sleep,sleep-graceful,tidegate
+BALANCERS ?= endpoints,health-checked,endpoints-late
+
+drill: test-needs bench-needs ## a rolling restart under load, side by side with what people use today (about 6 min; docs/drill.md)
+	$(CARGO) build --release --bin tidegate --example library --example drill
+	@target/release/examples/drill --calls $(CALLS) --rate $(RATE) --contestants $(CONTESTANTS) --balancers $(BALANCERS)
 
 clean: ## remove everything that was built or installed here
 	$(CARGO) clean

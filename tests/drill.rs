@@ -23,11 +23,17 @@ fn a_release_behind_health_checks_loses_no_call() {
         panic!("two runs: {runs:?}")
     };
     assert_lossless(tidegate);
-    assert!(failures(alone) > 0, "without tidegate there is nothing to show: {alone}");
+    assert!(
+        failures(alone) > 0,
+        "without tidegate there is nothing to show: {alone}"
+    );
     // Whatever failed, it is known where, when and how.
     for failure in alone["failures"].as_array().expect("a list") {
         for key in ["instance", "phase", "code", "why"] {
-            assert!(failure[key].as_str().is_some_and(|text| !text.is_empty()), "{failure}");
+            assert!(
+                failure[key].as_str().is_some_and(|text| !text.is_empty()),
+                "{failure}"
+            );
         }
         assert_ne!(failure["phase"], "serving", "nobody fails that serves: {failure}");
     }
@@ -38,7 +44,10 @@ fn assert_lossless(run: &Value) {
     assert_eq!(failures(run), 0, "{run}");
     let p99 = |window: &str| run[window]["p99"].as_f64().expect("a number");
     let (before, during) = (p99("baselineMillis"), p99("windowMillis"));
-    assert!(before > 0.0 && during <= RATIO * before, "p99 {before} ms → {during} ms");
+    assert!(
+        before > 0.0 && during <= RATIO * before,
+        "p99 {before} ms → {during} ms"
+    );
     let restarts = run["restarts"].as_array().expect("a list");
     assert_eq!(restarts.len(), 3, "{run}");
     for restart in restarts {
