@@ -268,13 +268,93 @@ fn each_rule_is_broken_by_one_change() {
     }
 }
 
+/// Holds every rule, with tidegate beside the program.
+const BESIDE: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 2
+  minReadySeconds: 5
+  template:
+    spec:
+      terminationGracePeriodSeconds: 30
+      initContainers:
+        - name: tidegate
+          image: tidegate
+          restartPolicy: Always
+          command: [/tidegate, sidecar, --grace-period, 30s]
+          env: [{name: TIDEGATE_CONFIG, value: \"{lifecycle: {listen: '0.0.0.0:9096'}}\"}]
+          ports: [{name: health, containerPort: 9095}]
+          readinessProbe: {grpc: {port: 9095}, periodSeconds: 2, failureThreshold: 1}
+      containers:
+        - name: app
+          image: app
+          ports: [{name: prestop, containerPort: 9096}]
+          lifecycle: {preStop: {httpGet: {path: /prestop, port: 9096}}}
+          readinessProbe: {grpc: {port: 50051}}
+";
+
 #[test]
-fn a_sidecar_has_to_be_native() {
-    let manifest = with(&[(
-        "      volumes:",
-        "        - {name: t, command: [/tidegate, sidecar]}\n      volumes:",
-    )]);
-    assert!(ids(&manifest).contains(&"TG021".to_owned()));
+fn each_rule_of_a_sidecar_is_broken_by_one_change() {
+    let said = check(&["--strict"], BESIDE);
+    assert_eq!((said.code, said.text.as_str()), (0, ""));
+    let same = [
+        ("port: 9096}}}", "port: prestop}}}"),
+        (
+            "{httpGet: {path: /prestop, port: 9096}}",
+            "{exec: {command: [/tg/tidegate, prestop]}}",
+        ),
+        ("path: /prestop,", "path: '/prestop?why=release',"),
+    ];
+    for (from, to) in same {
+        assert!(BESIDE.contains(from), "{from}");
+        assert_eq!(ids(&BESIDE.replace(from, to)), [""; 0], "{to}");
+    }
+    let hook = "lifecycle: {preStop: {httpGet: {path: /prestop, port: 9096}}}";
+    let cases = [
+        ("restartPolicy: Always", "tty: false", &["TG021"][..]),
+        (hook, "tty: false", &["TG029"]),
+        ("path: /prestop,", "path: /pre-stop,", &["TG029"]),
+        ("path: /prestop,", "", &["TG029"]),
+        ("port: 9096}}}", "port: 9096, scheme: HTTPS}}}", &["TG029"]),
+        ("listen: '0.0.0.0:9096'", "listen: '127.0.0.1:9096'", &["TG028"]),
+        (
+            "listen: '0.0.0.0:9096'",
+            "listen: '0.0.0.0:9096', tokenFile: /t",
+            &["TG029"],
+        ),
+        ("port: 9096}}}", "port: 9999}}}", &["TG029"]),
+        ("9096'}}\"", "9096'}, target: {ports: [50051]}}\"", &["TG030"]),
+        ("period, 30s]", "period, 20s]", &["TG003"]),
+        ("minReadySeconds: 5", "minReadySeconds: 1", &["TG018"]),
+    ];
+    for (from, to, wanted) in cases {
+        assert!(BESIDE.contains(from), "{from}");
+        let mut found = ids(&BESIDE.replace(from, to));
+        found.sort();
+        assert_eq!(
+            found,
+            wanted,
+            "{to}\n{}",
+            check(&[], &BESIDE.replace(from, to)).text
+        );
+    }
+    let token = BESIDE
+        .replace("listen: '0.0.0.0:9096'", "listen: '0.0.0.0:9096', tokenFile: /t")
+        .replace(
+            "port: 9096}}}",
+            "port: 9096, httpHeaders: [{name: Authorization, value: Bearer x}]}}}",
+        );
+    assert_eq!(ids(&token), [""; 0]);
+    let shared = BESIDE
+        .replace("9096'}}\"", "9096'}, target: {ports: [50051]}}\"")
+        .replace(
+            "      containers:",
+            "      shareProcessNamespace: true\n      containers:",
+        );
+    assert_eq!(ids(&shared), [""; 0]);
 }
 
 #[test]

@@ -24,7 +24,7 @@ fn examples() -> Vec<PathBuf> {
     let files: Vec<_> = files
         .filter(|path| path.extension().is_some_and(|ext| ext == "yaml"))
         .collect();
-    assert!(files.len() >= 6, "{files:?}");
+    assert!(files.len() == 8, "{files:?}");
     files
 }
 

@@ -261,10 +261,112 @@ fn a_config_file_becomes_the_environments() {
     assert!(said.contains("did you mean drain.propagation?"), "{said}");
 }
 
-#[test]
-fn sidecar_mode_is_refused_plainly() {
+/// What `inject --mode sidecar` makes of the shop, with a config of that text.
+fn beside(manifest: &str, config: Option<&str>) -> Output {
     let directory = tempfile::tempdir().expect("a directory");
-    let output = inject(directory.path(), SHOP, &["--mode", "sidecar"]);
-    assert_eq!(output.status.code(), Some(125));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("not supported by this version"));
+    let file = directory.path().join("t.yaml");
+    let mut options = vec!["--mode", "sidecar"];
+    if let Some(text) = config {
+        std::fs::write(&file, text).expect("a file");
+        options.extend(["--config", file.to_str().expect("UTF-8")]);
+    }
+    inject(directory.path(), manifest, &options)
+}
+
+fn text_of(output: Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_sidecar_comes_first_and_the_program_keeps_what_it_has() {
+    let text = injected(SHOP, &["--mode", "sidecar"]);
+    assert_check_finds_nothing(&text);
+    let (before, mut after) = (documents(SHOP), documents(&text));
+    let spec = &mut after[1]["spec"];
+    remove(spec, "minReadySeconds");
+    let pod = &mut spec["template"]["spec"];
+    let sidecar = &pod["initContainers"][0];
+    assert_eq!(sidecar["restartPolicy"], "Always");
+    assert_eq!(sidecar["command"][1], "sidecar");
+    take(&mut pod["initContainers"], 0);
+    let server = &mut pod["containers"][0];
+    // 9095 is the program's own; the two of tidegate are the next.
+    assert_eq!(server["lifecycle"]["preStop"]["httpGet"]["port"], 9097);
+    remove(server, "lifecycle");
+    assert_eq!(before, after);
+    assert_eq!(injected(&text, &["--mode", "sidecar"]), text);
+    assert_eq!(injected(&text, &[]), text, "it is drained already");
+}
+
+#[test]
+fn every_kind_gets_a_sidecar_and_holds() {
+    let pod = "{containers: [{name: a, image: a}]}";
+    for (version, kind, spec) in [
+        ("v1", "Pod", pod.to_owned()),
+        ("apps/v1", "StatefulSet", format!("{{template: {{spec: {pod}}}}}")),
+        ("batch/v1", "Job", format!("{{template: {{spec: {pod}}}}}")),
+    ] {
+        let manifest = format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: x}}\nspec: {spec}\n");
+        assert_check_finds_nothing(&injected(&manifest, &["--mode", "sidecar"]));
+    }
+}
+
+#[test]
+fn a_hook_that_is_there_already_is_not_replaced() {
+    let manifest = SHOP.replace(
+        "        command: [/cart]",
+        "        command: [/cart]\n        lifecycle: {preStop: {exec: {command: [/drain]}}}",
+    );
+    let said = refused(&manifest, &["--mode", "sidecar"]);
+    assert!(said.contains("preStop"), "{said}");
+}
+
+#[test]
+fn a_command_is_of_no_use_beside_a_program() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let options = ["--mode", "sidecar", "--command", "/cart"];
+    let output = inject(directory.path(), SHOP, &options);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("--command"), "{said}");
+    let output = inject(directory.path(), SHOP, &["--mode", "besides"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(125), "{said}");
+    assert!(said.contains("wrap or sidecar"), "{said}");
+}
+
+#[test]
+fn a_sidecars_config_decides_what_the_pod_needs() {
+    let config =
+        "lifecycle: {listen: '0.0.0.0:9200'}\ntarget: {ports: [7070]}\nhealth: {listen: '0.0.0.0:9300'}\n";
+    let output = beside(SHOP, Some(config));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("shareProcessNamespace is true now"), "{said}");
+    let text = text_of(output);
+    assert_check_finds_nothing(&text);
+    let pod = &documents(&text)[1]["spec"]["template"]["spec"];
+    assert_eq!(pod["shareProcessNamespace"], true);
+    assert_eq!(
+        pod["containers"][0]["lifecycle"]["preStop"]["httpGet"]["port"],
+        9200
+    );
+    assert_eq!(pod["initContainers"][0]["readinessProbe"]["grpc"]["port"], 9300);
+    // A wrapped program has no target.
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("t.yaml");
+    std::fs::write(&file, config).expect("a file");
+    let said = refused(SHOP, &["--config", file.to_str().expect("UTF-8")]);
+    assert!(said.contains("target"), "{said}");
+}
+
+#[test]
+fn a_token_is_asked_for() {
+    let output = beside(
+        SHOP,
+        Some("lifecycle: {listen: '0.0.0.0:9200', tokenFile: /etc/t/token}\n"),
+    );
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("httpHeaders"), "{said}");
 }

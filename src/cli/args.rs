@@ -115,6 +115,8 @@ pub enum Notes {
 /// `tidegate inject -f FILE`
 #[derive(Debug, PartialEq, Eq)]
 pub struct Inject {
+    /// `--mode`
+    pub mode: Mode,
     /// At least one; `-` is standard input.
     pub files: Vec<PathBuf>,
     /// `--config`
@@ -127,6 +129,15 @@ pub struct Inject {
     pub image: String,
     /// `--command`, in its words.
     pub command: Vec<String>,
+}
+
+/// Where tidegate is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// PID 1 around the program.
+    Wrap,
+    /// In a container beside.
+    Sidecar,
 }
 
 /// `tidegate inflight [OPTIONS]`

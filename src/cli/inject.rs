@@ -48,6 +48,7 @@ impl From<InjectError> for Error {
 /// [`Error`]: then nothing is written.
 pub fn run(asked: &Inject, notes: &mut impl Write) -> Result<String, Error> {
     let options = Options {
+        mode: asked.mode,
         container: asked.container.clone(),
         workload: asked.workload.clone(),
         config: match &asked.config {

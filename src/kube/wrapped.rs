@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::cli::args::{self, Invocation, Run};
+pub use crate::cli::args::Mode;
+use crate::cli::args::{self, Asked, Invocation};
 use crate::config::{self, ConfigError, Settings};
 
 use super::environment::{ConfigMaps, Environment};
@@ -58,15 +59,6 @@ pub struct Wrapped<'a> {
     pub mode: Mode,
     /// Its settings.
     pub settings: Known,
-}
-
-/// Which of its two modes it runs in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// `tidegate run`
-    Wrap,
-    /// `tidegate sidecar`
-    Sidecar,
 }
 
 /// A container that brings the binary: `tidegate install DIR`.
@@ -133,7 +125,10 @@ pub fn find<'a>(pod: &'a Pod<'a>, place: String, node: &'a Node, maps: &ConfigMa
         Ok(Invocation::Run(run)) => {
             let words = std::iter::once(&run.program).chain(&run.arguments);
             wrapped.child = words.map(|word| word.to_string_lossy().into_owned()).collect();
-            wrapped.settings = settings(&wrapped, Some(run), environment, maps);
+            wrapped.settings = settings(&wrapped, Some(run.asked), environment, maps);
+        }
+        Ok(Invocation::Sidecar(asked)) => {
+            wrapped.settings = settings(&wrapped, Some(asked), environment, maps);
         }
         Ok(Invocation::Install(install)) => {
             return Some(Role::Installs(Installer {
@@ -208,14 +203,14 @@ pub fn is_shell(word: &str) -> bool {
 
 fn settings(
     wrapped: &Wrapped<'_>,
-    run: Option<Run>,
+    asked: Option<Asked>,
     environment: Environment,
     maps: &ConfigMaps<'_>,
 ) -> Known {
     if let Some((name, why)) = environment.unknown_of_ours() {
         return Known::Unknown(format!("{name} {why}"));
     }
-    let (file, flags) = run.map_or_else(Default::default, |run| (run.asked.config, run.asked.flags));
+    let (file, flags) = asked.map_or_else(Default::default, |asked| (asked.config, asked.flags));
     let file = match file {
         None => None,
         Some(path) => match file_text(wrapped, &path, maps) {
@@ -227,7 +222,12 @@ fn settings(
         .known
         .into_iter()
         .map(|(name, value)| (name.into(), value.into()));
-    match config::load_of(file, variables.collect::<Vec<(OsString, OsString)>>(), flags) {
+    let loaded = config::load_of(file, variables.collect::<Vec<(OsString, OsString)>>(), flags);
+    let valid = loaded.and_then(match wrapped.mode {
+        Mode::Wrap => Settings::of_a_wrap,
+        Mode::Sidecar => Settings::of_a_sidecar,
+    });
+    match valid {
         Ok(settings) => Known::Valid(Box::new(settings)),
         Err(error) => Known::Refused(error),
     }

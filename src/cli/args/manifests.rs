@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command};
 
 use super::mistakes::said;
-use super::{Check, CheckOutput, Inject, Invocation, Notes, UsageError};
+use super::{Check, CheckOutput, Inject, Invocation, Mode, Notes, UsageError};
 
 /// The image of this version's own release.
 const IMAGE: &str = concat!("tidegate:", env!("CARGO_PKG_VERSION"));
@@ -65,19 +65,22 @@ pub fn inject(arguments: Vec<OsString>) -> Result<Invocation, UsageError> {
         let value = matches.remove_one::<OsString>(name)?;
         Some(value.to_string_lossy().into_owned())
     };
-    match text("mode").as_deref() {
-        None | Some("wrap") => {}
-        Some("sidecar") => {
-            let why = "inject: --mode sidecar: not supported by this version; write wrap";
-            return Err(UsageError(why.to_owned()));
-        }
+    let mode = match text("mode").as_deref() {
+        None | Some("wrap") => Mode::Wrap,
+        Some("sidecar") => Mode::Sidecar,
         Some(other) => {
             let other = other.escape_debug();
             return Err(UsageError(format!("--mode: {other}: write wrap or sidecar")));
         }
-    }
+    };
     let command = text("command").map_or(Ok(Vec::new()), |line| words(&line))?;
+    if mode == Mode::Sidecar && !command.is_empty() {
+        let why =
+            "--command: a sidecar leaves the program's command as it is; leave it out, or write --mode wrap";
+        return Err(UsageError(why.to_owned()));
+    }
     Ok(Invocation::Inject(Inject {
+        mode,
         command,
         container: text("container"),
         workload: text("workload"),
@@ -154,12 +157,12 @@ pub(super) fn inject_definition() -> Command {
         .arg(option(
             "mode",
             "MODE",
-            "wrap: tidegate is PID 1 around the program [default: wrap]",
+            "wrap: PID 1 around the program; sidecar: in a container beside [default: wrap]",
         ))
         .arg(option(
             "container",
             "NAME",
-            "The container to wrap, where a pod has several",
+            "The container of the program, where a pod has several",
         ))
         .arg(option(
             "workload",

@@ -2,7 +2,7 @@
 
 use super::super::yaml::Node;
 use super::target::installed;
-use super::{container, names, unused};
+use super::{container, names, ports, unused};
 
 /// Where the volume is mounted.
 const DIRECTORY: &str = "/tidegate-bin";
@@ -40,10 +40,7 @@ pub fn bring(pod: &mut Node, index: usize, image: &str) -> String {
 
 fn install(pod: &mut Node, image: &str) -> String {
     let volume = unused("tidegate", &names(pod.list_at("volumes")).collect::<Vec<_>>());
-    let taken: Vec<&str> = names(pod.list_at("initContainers"))
-        .chain(names(pod.list_at("containers")))
-        .collect();
-    let name = unused("tidegate", &taken);
+    let name = unused("tidegate", &ports::container_names(pod));
     let init = Node::map([
         ("name", Node::text(name)),
         ("image", Node::text(image)),
@@ -58,27 +55,8 @@ fn install(pod: &mut Node, image: &str) -> String {
                 ("mountPath", Node::text(DIRECTORY)),
             ])]),
         ),
-        (
-            "resources",
-            Node::map([
-                (
-                    "requests",
-                    Node::map([("cpu", Node::text("10m")), ("memory", Node::text("16Mi"))]),
-                ),
-                ("limits", Node::map([("memory", Node::text("64Mi"))])),
-            ]),
-        ),
-        (
-            "securityContext",
-            Node::map([
-                ("allowPrivilegeEscalation", Node::bare(false)),
-                ("readOnlyRootFilesystem", Node::bare(true)),
-                (
-                    "capabilities",
-                    Node::map([("drop", Node::list([Node::text("ALL")]))]),
-                ),
-            ]),
-        ),
+        ("resources", resources()),
+        ("securityContext", confined()),
     ]);
     // First, so that the order of the others is theirs.
     pod.list_entry("initContainers").insert(0, init);
@@ -87,4 +65,21 @@ fn install(pod: &mut Node, image: &str) -> String {
         ("emptyDir", Node::map([("sizeLimit", Node::text(SIZE))])),
     ]));
     volume
+}
+
+/// What a tidegate takes of a node.
+pub fn resources() -> Node {
+    let requests = [("cpu", Node::text("10m")), ("memory", Node::text("16Mi"))];
+    let limits = [("memory", Node::text("64Mi"))];
+    Node::map([("requests", Node::map(requests)), ("limits", Node::map(limits))])
+}
+
+/// It needs no privilege at all.
+pub fn confined() -> Node {
+    let dropped = [("drop", Node::list([Node::text("ALL")]))];
+    Node::map([
+        ("allowPrivilegeEscalation", Node::bare(false)),
+        ("readOnlyRootFilesystem", Node::bare(true)),
+        ("capabilities", Node::map(dropped)),
+    ])
 }

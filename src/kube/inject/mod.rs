@@ -5,6 +5,8 @@
 //! | `target` | which container of which pod, and what is in the way |
 //! | `binary` | the init container, the volume, the mount: how the binary gets in |
 //! | `wrap` | command, environment, grace |
+//! | `sidecar` | the container beside, and the hook that calls it |
+//! | `ports` | ports that nobody in the pod has |
 //! | `probes` | who asks, and what the rollout waits for |
 //!
 //! Documents without a pod, and those that are wrapped already, are passed on byte for byte. The
@@ -12,13 +14,16 @@
 //! comments.
 
 mod binary;
+mod ports;
 mod probes;
+mod sidecar;
 mod target;
 mod wrap;
 
 use super::environment::ConfigMaps;
 use super::input::{Document, InputError, Source};
 use super::objects::{Object, pod_steps};
+use super::wrapped::Mode;
 use super::yaml::{Body, Node, emit};
 
 pub use target::TargetError;
@@ -27,6 +32,8 @@ use target::{Target, Verdict};
 /// What is asked for.
 #[derive(Clone, Debug)]
 pub struct Options {
+    /// Around the program, or beside it.
+    pub mode: Mode,
     /// The container's name, where a pod has several.
     pub container: Option<String>,
     /// `NAME` or `KIND/NAME`: only this object.
@@ -69,7 +76,8 @@ pub struct Injected {
 /// # Errors
 /// [`InjectError`]: then nothing of it is to be used.
 pub fn inject(source: &Source, options: &Options) -> Result<Injected, InjectError> {
-    let config = options.config.as_deref().map(wrap::Config::read).transpose()?;
+    let read = |text| wrap::Config::read(text, options.mode);
+    let config = options.config.as_deref().map(read).transpose()?;
     let documents = source.documents()?;
     let mut injected = Injected::default();
     let mut commands_used = 0;
@@ -131,14 +139,20 @@ fn one(
         return;
     };
     let grace = wrap::grace(object, steps, config);
-    {
-        let pod = at(object, steps);
-        let directory = binary::bring(pod, target.container, &options.image);
-        wrap::command(pod, target.container, &directory, &options.command);
-        wrap::environment(pod, target, grace, config);
+    let pod = at(object, steps);
+    match options.mode {
+        Mode::Wrap => {
+            let directory = binary::bring(pod, target.container, &options.image);
+            wrap::command(pod, target.container, &directory, &options.command);
+            wrap::environment(pod, target, grace, config);
+            notes.push(format!("{title}: container {} is wrapped", target.name));
+            probes::ask_tidegate(object, &probes::Asker::Program(target.container), title, notes);
+        }
+        Mode::Sidecar => {
+            sidecar::beside(pod, target, &options.image, grace, config, notes);
+            probes::ask_tidegate(object, &probes::Asker::Sidecar, title, notes);
+        }
     }
-    notes.push(format!("{title}: container {} is wrapped", target.name));
-    probes::ask_tidegate(object, target, notes);
     if config.is_none_or(|config| !config.says("inflight")) {
         notes.push(format!(
             "{title}: calls under way are not measured; name a source under inflight in a --config FILE"

@@ -7,8 +7,7 @@ use super::super::environment::ConfigMaps;
 use super::super::objects::{Object, pod_steps};
 use super::super::wrapped::{Role, find};
 use super::super::yaml::Node;
-use super::target::Target;
-use super::{at, container, names};
+use super::{at, ports};
 
 /// A readiness probe may fail for as long as it likes; a startup probe that took its place gets so many seconds.
 const START_WITHIN: i64 = 600;
@@ -36,9 +35,27 @@ impl Asked {
     }
 }
 
-/// Points the readiness probe at tidegate; what asked the app before decides when it has started.
-pub fn ask_tidegate(object: &mut Node, target: &Target, notes: &mut Vec<String>) {
-    let (Some(asked), Some(steps)) = (asked(object, target), pod_steps(object)) else {
+/// The container that has the probe.
+pub enum Asker {
+    /// The program's, which is wrapped: of `containers`, by its index.
+    Program(usize),
+    /// tidegate's own, the first of `initContainers`.
+    Sidecar,
+}
+
+impl Asker {
+    fn place(&self) -> (&'static str, usize) {
+        match self {
+            Self::Program(index) => ("containers", *index),
+            Self::Sidecar => ("initContainers", 0),
+        }
+    }
+}
+
+/// Points the readiness probe at tidegate; what asked the app before decides when it has started. Beside a sidecar
+/// the app's own stays: the pod is ready when both are.
+pub fn ask_tidegate(object: &mut Node, asker: &Asker, title: &str, notes: &mut Vec<String>) {
+    let (Some(asked), Some(steps)) = (asked(object, asker), pod_steps(object)) else {
         return;
     };
     let kind = object.scalar_at("kind").unwrap_or("").to_owned();
@@ -47,10 +64,12 @@ pub fn ask_tidegate(object: &mut Node, target: &Target, notes: &mut Vec<String>)
     }
     if let Some(port) = asked.port {
         let pod = at(object, steps);
-        list_port(pod, target.container, port);
-        let container = container(pod, target.container);
+        let entry = ports::entry(pod, ["health", "tidegate-health"], i64::from(port));
+        let (key, index) = asker.place();
+        let container = &mut pod.list_entry(key)[index];
+        container.list_entry("ports").push(entry);
         if let Some(own) = container.remove("readinessProbe") {
-            notes.push(hand_over(container, own, &target.title));
+            notes.push(hand_over(container, own, title));
         }
         container.set(
             "readinessProbe",
@@ -70,11 +89,12 @@ pub fn ask_tidegate(object: &mut Node, target: &Target, notes: &mut Vec<String>)
 }
 
 /// The settings that are in force now, as `check` would find them.
-fn asked(object: &Node, target: &Target) -> Option<Asked> {
+fn asked(object: &Node, asker: &Asker) -> Option<Asked> {
     let objects = Object::of("", 1, object);
     let pod = objects.first()?.pod()?;
-    let container = pod.spec.list_at("containers").get(target.container)?;
-    let place = format!("containers[{}]", target.container);
+    let (key, index) = asker.place();
+    let container = pod.spec.list_at(key).get(index)?;
+    let place = format!("{key}[{index}]");
     let Some(Role::Runs(wrapped)) = find(&pod, place, container, &ConfigMaps::default()) else {
         return None;
     };
@@ -90,23 +110,6 @@ fn asked(object: &Node, target: &Target) -> Option<Asked> {
         period: window.max.as_secs().clamp(1, 2),
         min_ready: kept.then(|| i64::try_from(window.min.as_millis().div_ceil(1000)).unwrap_or(i64::MAX)),
     })
-}
-
-/// Lists the health port, for people and for Services.
-fn list_port(pod: &mut Node, index: usize, port: u16) {
-    // A port's name is used once in a pod, and has at most 15 letters.
-    let taken: Vec<String> = ["initContainers", "containers"]
-        .into_iter()
-        .flat_map(|key| pod.list_at(key))
-        .flat_map(|container| names(container.list_at("ports")))
-        .map(str::to_owned)
-        .collect();
-    let free = ["health", "tidegate-health"]
-        .into_iter()
-        .find(|name| taken.iter().all(|other| other != name));
-    let name = free.map(|name| ("name", Node::text(name)));
-    let entry = name.into_iter().chain([("containerPort", Node::bare(port))]);
-    container(pod, index).list_entry("ports").push(Node::map(entry));
 }
 
 /// Makes a startup probe of the app's own readiness probe, unless it has one: the pod is not ready, and no rollout

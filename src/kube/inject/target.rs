@@ -3,7 +3,7 @@
 use super::super::environment::ConfigMaps;
 use super::super::objects::{Object, Pod};
 use super::super::volumes::{Place, look};
-use super::super::wrapped::{Installer, Role, find};
+use super::super::wrapped::{Installer, Mode, Role, find};
 use super::super::yaml::Node;
 use super::Options;
 
@@ -67,6 +67,16 @@ pub enum TargetError {
         "--command is one program's, and several containers have no command:; write --workload KIND/NAME, and inject them one by one"
     )]
     SeveralCommands,
+    /// A hook where the sidecar's would be.
+    #[error(
+        "{object}: container {container} has a preStop hook already, and a sidecar is called by that; take it out (its sleep is what the propagation window does), or write --mode wrap"
+    )]
+    HasHook {
+        /// `Deployment/library`
+        object: String,
+        /// Its name.
+        container: String,
+    },
     /// Nothing there that could be wrapped.
     #[error("{container}: it is no mapping; write containers as a list of mappings")]
     Malformed {
@@ -106,6 +116,29 @@ pub fn choose(object: &Object<'_>, maps: &ConfigMaps<'_>, options: &Options) -> 
         return Ok(Verdict::Wrapped(format!(
             "{title}: container {name} runs tidegate already and is left as it is"
         )));
+    }
+    let beside = pod.containers().find(|(place, node)| {
+        matches!(find(&pod, place.clone(), node, maps), Some(Role::Runs(wrapped)) if wrapped.mode == Mode::Sidecar)
+    });
+    if let Some((_, sidecar)) = beside {
+        let sidecar = sidecar.scalar_at("name").unwrap_or("");
+        return Ok(Verdict::Wrapped(format!(
+            "{title}: container {sidecar} is a tidegate sidecar already, and the pod is left as it is"
+        )));
+    }
+    if options.mode == Mode::Sidecar {
+        if node.at(&["lifecycle", "preStop"]).is_some() {
+            return Err(TargetError::HasHook {
+                object: title,
+                container: name,
+            });
+        }
+        return Ok(Verdict::Wrap(Target {
+            title,
+            container: index,
+            name,
+            needs_command: false,
+        }));
     }
     let has_command = !node.list_at("command").is_empty();
     match (has_command, options.command.is_empty()) {

@@ -4,12 +4,13 @@ use crate::config;
 
 use super::super::objects::DEFAULT_GRACE;
 use super::super::rules::{is_unreplaced_shell, sleeps};
+use super::super::wrapped::Mode;
 use super::super::yaml::{Node, load};
 use super::target::Target;
-use super::{InjectError, at, container, words};
+use super::{InjectError, at, container, ports, words};
 
 /// The port of health where none is written.
-const PORT: i64 = 9095;
+pub const PORT: i64 = 9095;
 
 /// The text of `--config`, and what it says.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub struct Config {
     text: String,
     node: Node,
     grace: i64,
+    /// The port of `lifecycle.listen`.
+    pub hook: Option<i64>,
 }
 
 impl Config {
@@ -24,16 +27,22 @@ impl Config {
     ///
     /// # Errors
     /// [`InjectError::Config`]: as `tidegate check` says it.
-    pub fn read(text: &str) -> Result<Self, InjectError> {
+    pub fn read(text: &str, mode: Mode) -> Result<Self, InjectError> {
         let settings = config::check("FILE".as_ref(), text).map_err(|problems| {
             let first = problems.first().map(ToString::to_string);
             InjectError::Config(first.unwrap_or_default())
         })?;
+        let fit = match mode {
+            Mode::Wrap => settings.of_a_wrap(),
+            Mode::Sidecar => settings.of_a_sidecar(),
+        };
+        let settings = fit.map_err(|error| InjectError::Config(error.to_string()))?;
         let node = load(text, 1).map_err(|error| InjectError::Config(error.to_string()))?;
         Ok(Self {
             text: text.to_owned(),
             node: node.unwrap_or_else(|| Node::map([])),
             grace: i64::try_from(settings.plan.grace.0.as_secs()).unwrap_or(DEFAULT_GRACE),
+            hook: settings.lifecycle.listen.map(|listen| i64::from(listen.port())),
         })
     }
 
@@ -42,8 +51,13 @@ impl Config {
         self.node.get(key).is_some()
     }
 
-    fn says_below(&self, keys: &[&str]) -> bool {
+    pub fn says_below(&self, keys: &[&str]) -> bool {
         self.node.at(keys).is_some()
+    }
+
+    /// Its text as a variable's value. The kubelet replaces $(NAME) in values; $$ is how a $ is written.
+    pub fn value(&self) -> Node {
+        Node::text(self.text.replace('$', "$$"))
     }
 }
 
@@ -77,7 +91,7 @@ pub fn command(pod: &mut Node, index: usize, directory: &str, given: &[String]) 
 
 /// The settings the pod asks for, and those of `--config`.
 pub fn environment(pod: &mut Node, target: &Target, grace: i64, config: Option<&Config>) {
-    let port = free_port(pod);
+    let port = ports::free(pod, PORT);
     let container = container(pod, target.container);
     let mut variables = Vec::new();
     if config.is_none_or(|config| !config.says("terminationGracePeriodSeconds")) {
@@ -99,14 +113,16 @@ pub fn environment(pod: &mut Node, target: &Target, grace: i64, config: Option<&
         variables.push(("TIDEGATE_TELEMETRY_TERMINATION_LOG", Node::text(path)));
     }
     if let Some(config) = config {
-        // The kubelet replaces $(NAME) in values; $$ is how a $ is written.
-        let text = config.text.replace('$', "$$");
-        variables.push(("TIDEGATE_CONFIG", Node::text(text)));
+        variables.push(("TIDEGATE_CONFIG", config.value()));
     }
-    let list = container.list_entry("env");
-    for (name, value) in variables {
-        list.push(Node::map([("name", Node::text(name)), ("value", value)]));
-    }
+    container
+        .list_entry("env")
+        .extend(variables.into_iter().map(variable));
+}
+
+/// An item of a container's `env`.
+pub fn variable((name, value): (&str, Node)) -> Node {
+    Node::map([("name", Node::text(name)), ("value", value)])
 }
 
 /// The child's command line, behind what was put in front of it.
@@ -114,19 +130,4 @@ fn child(container: &Node) -> Vec<String> {
     let words = container.list_at("command").iter().skip(3);
     let words = words.chain(container.list_at("args"));
     words.map(|word| word.scalar().unwrap_or("").to_owned()).collect()
-}
-
-/// 9095, or the next port that no container of the pod lists or serves health on.
-fn free_port(pod: &Node) -> i64 {
-    let containers = ["initContainers", "containers"]
-        .into_iter()
-        .flat_map(|key| pod.list_at(key));
-    let mut taken = Vec::new();
-    for container in containers {
-        let ports = container.list_at("ports").iter();
-        taken.extend(ports.filter_map(|port| port.number_at("containerPort")));
-    }
-    (PORT..PORT + 100)
-        .find(|port| !taken.contains(port))
-        .unwrap_or(PORT)
 }

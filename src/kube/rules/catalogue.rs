@@ -40,7 +40,7 @@ rules! {
     MIN_READY "TG018" "min-ready-seconds" Warning "new pods are known to load balancers before old ones turn NOT_SERVING";
     ALL_AT_ONCE "TG019" "all-at-once" Warning "a rollout leaves pods that serve";
     SHARED_PROCESSES "TG020" "shared-processes" Note "tidegate has a process namespace of its own";
-    SIDECAR_NOT_NATIVE "TG021" "sidecar-not-native" Error "tidegate beside an app outlives it";
+    SIDECAR_NOT_NATIVE "TG021" "sidecar-not-native" Error "tidegate beside a program outlives it";
     TERMINATION_MESSAGE "TG022" "termination-message" Note "the kubelet reads tidegate's last words";
     UNPROVEN "TG023" "unproven" Note "all of the settings are in the input";
     NOTHING_WRAPPED "TG024" "nothing-wrapped" Note "some container runs tidegate";
@@ -48,6 +48,8 @@ rules! {
     HOOK_SLOW "TG026" "hook-slow" Warning "a hook has left the registry before the calls stop";
     HOOK_SECRET "TG027" "hook-secret" Warning "tokens and passwords of hooks do not stand in the config";
     HOOK_LOOPBACK "TG028" "hook-loopback" Error "the kubelet reaches the port of preStop hooks";
+    HOOK_MISSING "TG029" "hook-missing" Error "the program's preStop hook tells a sidecar that the pod stops";
+    SHARED_PROCESSES_MISSING "TG030" "shared-processes-missing" Error "a sidecar sees the process that its target names";
 }
 
 /// The rule of an id, or of a name.

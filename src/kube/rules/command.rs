@@ -2,13 +2,13 @@
 
 use crate::child::Target;
 
-use super::super::finding::{Finding, Severity};
+use super::super::finding::Finding;
 use super::super::volumes::{Place, look};
 use super::super::wrapped::{Front, Mode, is_shell};
 use super::super::yaml::Node;
 use super::Case;
 use super::catalogue::{
-    NOT_FIRST, NOT_INSTALLED, SHARED_PROCESSES, SHELL_CHILD, SHELL_IN_FRONT, SIDECAR_NOT_NATIVE, STOP_SIGNAL,
+    NOT_FIRST, NOT_INSTALLED, SHARED_PROCESSES, SHELL_CHILD, SHELL_IN_FRONT, STOP_SIGNAL,
 };
 
 /// TG006, TG007: the kubelet's signal goes to PID 1, and a shell that waits for a program does not
@@ -185,26 +185,5 @@ pub fn processes_are_its_own(case: Case<'_>, findings: &mut Vec<Finding>) {
             "tidegate is not PID 1 here: it reaps and ends only what descends from its child",
             "leave it out unless the containers have to see each other",
         ));
-    }
-}
-
-/// TG021: plain containers all get SIGTERM together, and tidegate would be gone before the app; native sidecars
-/// get theirs when every main container is gone (Kubernetes 1.29).
-pub fn sidecar_is_native(case: Case<'_>, findings: &mut Vec<Finding>) {
-    let wrapped = case.wrapped;
-    if wrapped.mode != Mode::Sidecar {
-        return;
-    }
-    let native = wrapped.place.starts_with("initContainers")
-        && wrapped.node.scalar_at("restartPolicy") == Some("Always");
-    if !native {
-        let finding = Finding::in_container(
-            SIDECAR_NOT_NATIVE,
-            wrapped,
-            "restartPolicy",
-            "a plain container is told to stop together with the app it drains",
-            "make it an init container with restartPolicy: Always",
-        );
-        findings.push(finding.severity(Severity::Error));
     }
 }

@@ -8,6 +8,7 @@
 //! | `time` | grace here is grace there; hooks and probes leave it alone |
 //! | `command` | tidegate is there, and in front |
 //! | `probes` | who asks gets an answer, the right one, in time |
+//! | `sidecar` | tidegate beside the program: it hears of the stop, and sees whom it is to stop |
 //! | `rollout` | the new pods are known before the old ones go |
 
 pub mod catalogue;
@@ -15,6 +16,7 @@ mod command;
 mod probes;
 mod rollout;
 mod settings;
+mod sidecar;
 mod time;
 
 pub use command::is_unreplaced_shell;
@@ -51,7 +53,9 @@ const CHECKS: &[Check] = &[
     command::child_gets_the_signal,
     command::stop_signal_starts_the_drain,
     command::processes_are_its_own,
-    command::sidecar_is_native,
+    sidecar::is_native,
+    sidecar::the_hook_calls_tidegate,
+    sidecar::the_target_can_be_seen,
     probes::readiness_asks_tidegate,
     probes::probes_are_answered,
     probes::readiness_is_quick,

@@ -8,7 +8,7 @@ use crate::drain::budget::{Seconds, Waits};
 use crate::health::{LIVENESS, Listen};
 
 use super::super::finding::Finding;
-use super::super::wrapped::Wrapped;
+use super::super::wrapped::{Mode, Wrapped};
 use super::super::yaml::{Body, Node, Style};
 use super::Case;
 use super::catalogue::{
@@ -67,7 +67,21 @@ fn health_port(settings: &Settings) -> Option<SocketAddr> {
 
 /// Whether the pod serves calls: what a Job runs nobody calls.
 fn serves(wrapped: &Wrapped<'_>) -> bool {
-    !matches!(wrapped.pod.object.kind(), "Job" | "CronJob") && wrapped.place.starts_with("containers")
+    let is_there = wrapped.mode == Mode::Sidecar || wrapped.place.starts_with("containers");
+    is_there && !matches!(wrapped.pod.object.kind(), "Job" | "CronJob")
+}
+
+/// Whether another container's readiness asks at `port`: the containers of a pod have one address, and the pod
+/// is ready when all of them are.
+fn another_asks(wrapped: &Wrapped<'_>, port: u16) -> bool {
+    let others = wrapped
+        .pod
+        .containers()
+        .filter(|(place, _)| *place != wrapped.place);
+    let asked = others.filter_map(|(_, container)| asks(container, "readinessProbe"));
+    asked
+        .into_iter()
+        .any(|asks| asks.port == Some(i64::from(port)) && asks.kind != "tcpSocket")
 }
 
 /// TG010, TG011: NOT_SERVING reaches the EndpointSlice, and every load balancer that lives by it, through the
@@ -87,6 +101,9 @@ pub fn readiness_asks_tidegate(case: Case<'_>, findings: &mut Vec<Finding>) {
         format!("grpc: {{port: {port}}}")
     };
     let mend = format!("write readinessProbe: {{{asking}, periodSeconds: 2, failureThreshold: 1}}");
+    if wrapped.mode == Mode::Sidecar && another_asks(wrapped, port) {
+        return;
+    }
     let Some(probe) = wrapped.node.get("readinessProbe") else {
         findings.push(Finding::in_container(
             READINESS_MISSING,

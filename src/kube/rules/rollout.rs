@@ -3,7 +3,7 @@
 use crate::drain::budget::{Seconds, Waits};
 
 use super::super::finding::{Finding, Severity};
-use super::super::wrapped::Wrapped;
+use super::super::wrapped::{Mode, Wrapped};
 use super::super::yaml::Node;
 use super::Case;
 use super::catalogue::{ALL_AT_ONCE, MIN_READY};
@@ -25,7 +25,8 @@ pub fn new_pods_are_known(case: Case<'_>, findings: &mut Vec<Finding>) {
         wrapped.pod.object.kind(),
         "Deployment" | "StatefulSet" | "DaemonSet"
     );
-    if !rolls || !wrapped.place.starts_with("containers") {
+    let is_there = wrapped.mode == Mode::Sidecar || wrapped.place.starts_with("containers");
+    if !rolls || !is_there {
         return;
     }
     let written = wrapped

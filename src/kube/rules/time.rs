@@ -9,6 +9,7 @@ use super::super::wrapped::is_shell;
 use super::super::yaml::Node;
 use super::Case;
 use super::catalogue::{GRACE_DIFFERS, GRACE_SHORT, PRE_STOP_UNDECLARED, PROBE_GRACE};
+use super::sidecar::{Calls, calls};
 
 /// TG003: the downward API does not tell the grace period, so it is written twice.
 pub fn grace_is_the_same(case: Case<'_>, findings: &mut Vec<Finding>) {
@@ -73,6 +74,10 @@ pub fn pre_stop_is_declared(case: Case<'_>, findings: &mut Vec<Finding>) {
     let (Some(settings), Some(hook)) = (wrapped.valid(), wrapped.node.at(&["lifecycle", "preStop"])) else {
         return;
     };
+    // tidegate sees that one itself, and the drain begins with it.
+    if calls(hook, wrapped.node, settings) != Calls::Nobody {
+        return;
+    }
     let declared = settings.pre_stop.as_secs();
     let (message, mend, severity) = match takes(hook) {
         Hook::Sleeps(seconds) if seconds > declared => (
