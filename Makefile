@@ -11,7 +11,7 @@ export CC_$(subst -,_,$(STATIC_TARGET)) ?= cc
 STATIC := target/$(STATIC_TARGET)/release/tidegate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-health bench-needs static-target empty-root drill
+.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-health bench-needs static-target empty-root drill static
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,8 +25,14 @@ demo: build ## one release with tidegate and one without, side by side (about 20
 test-needs: ## install what the tests need, or say exactly what is missing
 	@tests/needs.sh
 
-test: test-needs ## run every test
+test: test-needs static ## run every test
+	@tests/empty_root.sh target/static/tidegate
 	$(CARGO) test
+
+# What the tests put into roots with nothing else in them: the debug binary, linked statically by the toolchain that is there.
+static:
+	$(CARGO) rustc --bin tidegate -- -C target-feature=+crt-static
+	@mkdir -p target/static && cp --remove-destination target/debug/tidegate target/static/tidegate
 
 lint: ## formatting and clippy, warnings are errors
 	$(CARGO) fmt --check

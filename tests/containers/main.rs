@@ -1,0 +1,17 @@
+//! Real containers, by runc, from roots with nothing in them but the static binary and the app: read-only, without
+//! privileges, with the namespaces that a pod has.
+//!
+//! | file | what it gives |
+//! | --- | --- |
+//! | [`container`] | a root, a config.json, `runc run`, `runc kill`, the exit code |
+//! | [`app`] | an HTTP server whose slow answers wait until the test says so |
+//! | [`wrap`] | tidegate as PID 1; `tidegate install` |
+//! | [`pod`] | a sandbox whose process and network namespaces the containers share; the sidecar |
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod app;
+mod container;
+mod pod;
+mod wrap;
