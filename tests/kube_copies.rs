@@ -120,6 +120,9 @@ fn the_chart_holds_by_helms_engine_the_api_and_check() {
         r#"{"tidegate": {"terminationGracePeriodSeconds": 90, "propagationSeconds": 20, "port": 9444, "service": ""}}"#,
         r#"{"tidegate": {"terminationGracePeriodSeconds": 5, "propagationSeconds": 1, "config": {"child": {"stopTimeout": "1s"}}}}"#,
         r#"{"tidegate": {"config": {"inflight": [{"prometheus": {"url": "http://127.0.0.1:1/", "query": "sum({a=~\"x$\"})"}}]}}}"#,
+        r#"{"tidegate": {"mode": "sidecar"}}"#,
+        r#"{"tidegate": {"mode": "sidecar", "port": 9444, "hookPort": 9445, "config": {"target": {"ports": [50051]}}}}"#,
+        r#"{"tidegate": {"mode": "sidecar", "hookHeaders": [{"name": "Authorization", "value": "Bearer x"}], "config": {"lifecycle": {"tokenFile": "/t/token"}}, "volumeMounts": [{"name": "token", "mountPath": "/t"}]}}"#,
     ] {
         let text = chart(values).unwrap_or_else(|said| panic!("{values}: {said}"));
         holds(&text);
@@ -127,6 +130,35 @@ fn the_chart_holds_by_helms_engine_the_api_and_check() {
         std::fs::write(file.path(), &text).expect("a file");
         assert_eq!(said(file.path()), [""; 0], "{values}\n{text}");
     }
+}
+
+#[test]
+fn the_charts_modes_are_two_ways_to_the_same() {
+    let pod = |values: &str| {
+        let text = chart(values).unwrap_or_else(|said| panic!("{values}: {said}"));
+        let first = serde_yaml::Deserializer::from_str(&text)
+            .next()
+            .expect("a document");
+        Value::deserialize(first).expect("YAML")["spec"]["template"]["spec"].clone()
+    };
+    let wrapped = pod("{}");
+    let beside = pod(r#"{"tidegate": {"mode": "sidecar", "config": {"target": {"ports": [50051]}}}}"#);
+    let (app, its) = (&wrapped["containers"][0], &beside["containers"][0]);
+    assert_eq!(app["command"][0], "/tidegate-bin/tidegate");
+    assert_eq!(its["command"][0], "/library");
+    assert_eq!(app["lifecycle"], Value::Null);
+    assert_eq!(its["lifecycle"]["preStop"]["httpGet"]["port"], 9096);
+    assert_eq!(wrapped["shareProcessNamespace"], Value::Null);
+    assert_eq!(beside["shareProcessNamespace"], true);
+    assert_eq!(beside["volumes"], Value::Null);
+    assert_eq!(
+        app["readinessProbe"],
+        beside["initContainers"][0]["readinessProbe"]
+    );
+    assert_eq!(
+        wrapped["terminationGracePeriodSeconds"],
+        beside["terminationGracePeriodSeconds"]
+    );
 }
 
 #[test]
@@ -140,6 +172,15 @@ fn the_charts_schema_refuses_slips() {
             "config",
         ),
         (r#"{"command": []}"#, "command"),
+        (r#"{"tidegate": {"mode": "besides"}}"#, "mode"),
+        (
+            r#"{"tidegate": {"config": {"target": {"ports": [1]}}}}"#,
+            "config",
+        ),
+        (
+            r#"{"tidegate": {"mode": "sidecar", "config": {"lifecycle": {"listen": "0.0.0.0:1"}}}}"#,
+            "lifecycle",
+        ),
     ] {
         let said = chart(values).expect_err(values);
         assert!(said.contains(why), "{values}: {said}");

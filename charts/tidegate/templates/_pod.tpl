@@ -1,12 +1,18 @@
 {{/*
-What a pod needs to be wrapped. Each template takes the root context (.) of the chart that includes it, and reads
-.Values.tidegate. See charts/demo for all of them in their places.
+What a pod needs. Each template takes the root context (.) of the chart that includes it, and reads .Values.tidegate; those
+that have nothing to say in its mode are empty. See charts/demo for all of them in their places.
 */}}
 
 {{- define "tidegate.values" -}}
 {{- if not (hasKey .Values "tidegate") -}}
 {{- fail "tidegate: there is no .Values.tidegate; depend on the chart under its own name, without an alias" -}}
 {{- end -}}
+{{- end -}}
+
+{{/* "true" where tidegate is around the program, empty where it is beside. */}}
+{{- define "tidegate.wraps" -}}
+{{- include "tidegate.values" . -}}
+{{- if ne .Values.tidegate.mode "sidecar" -}}true{{- end -}}
 {{- end -}}
 
 {{/* spec.terminationGracePeriodSeconds of the pod. */}}
@@ -20,14 +26,18 @@ What a pod needs to be wrapped. Each template takes the root context (.) of the 
 {{- int .Values.tidegate.propagationSeconds -}}
 {{- end -}}
 
-{{/* An item of initContainers. */}}
+{{/* An item of initContainers, the first: it brings the binary, or it is the sidecar. */}}
 {{- define "tidegate.initContainer" -}}
 - name: tidegate
   image: {{ .Values.tidegate.image | quote }}
+{{- if include "tidegate.wraps" . }}
   command: [/tidegate, install, /tidegate-bin]
   volumeMounts:
     - name: tidegate
       mountPath: /tidegate-bin
+{{- else }}
+{{- include "tidegate.sidecar" . | nindent 2 }}
+{{- end }}
   resources:
     requests:
       cpu: 10m
@@ -43,29 +53,37 @@ What a pod needs to be wrapped. Each template takes the root context (.) of the 
 
 {{/* An item of volumes. */}}
 {{- define "tidegate.volume" -}}
+{{- if include "tidegate.wraps" . -}}
 - name: tidegate
   emptyDir:
     sizeLimit: 64Mi
 {{- end -}}
+{{- end -}}
 
 {{/* An item of the container's volumeMounts. */}}
 {{- define "tidegate.volumeMount" -}}
+{{- if include "tidegate.wraps" . -}}
 - name: tidegate
   mountPath: /tidegate-bin
   readOnly: true
 {{- end -}}
+{{- end -}}
 
 {{/* The first items of the container's command; the program's own follow. */}}
 {{- define "tidegate.command" -}}
+{{- if include "tidegate.wraps" . -}}
 - /tidegate-bin/tidegate
 - run
 - "--"
 {{- end -}}
+{{- end -}}
 
 {{/* An item of the container's ports. */}}
 {{- define "tidegate.port" -}}
+{{- if include "tidegate.wraps" . -}}
 - name: health
   containerPort: {{ int .Values.tidegate.port }}
+{{- end -}}
 {{- end -}}
 
 {{/* tidegate's settings, as YAML. */}}
@@ -85,17 +103,29 @@ What a pod needs to be wrapped. Each template takes the root context (.) of the 
 {{- $_ := set $health "services" $services -}}
 {{- end -}}
 {{- $_ := set $config "health" $health -}}
+{{- if not (include "tidegate.wraps" .) -}}
+{{- $lifecycle := deepCopy (default dict $config.lifecycle) -}}
+{{- $_ := set $lifecycle "listen" (printf "0.0.0.0:%d" (int .Values.tidegate.hookPort)) -}}
+{{- $_ := set $config "lifecycle" $lifecycle -}}
+{{- end -}}
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* An item of the container's env. A $ is doubled, for the kubelet replaces $(NAME) in values. */}}
+{{/* An item of the container's env. */}}
 {{- define "tidegate.env" -}}
+{{- if include "tidegate.wraps" . -}}
+{{- include "tidegate.variable" . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The settings' variable. A $ is doubled, for the kubelet replaces $(NAME) in values. */}}
+{{- define "tidegate.variable" -}}
 - name: TIDEGATE_CONFIG
   value: |
     {{- include "tidegate.config" . | replace "$" "$$" | nindent 4 }}
 {{- end -}}
 
-{{/* The container's readinessProbe. */}}
+{{/* The readinessProbe of a wrapped program's container; a sidecar has it already, and the program beside it its own. */}}
 {{- define "tidegate.readinessProbe" -}}
 grpc:
   port: {{ int .Values.tidegate.port }}
@@ -106,7 +136,7 @@ periodSeconds: {{ min 2 (int .Values.tidegate.propagationSeconds) }}
 failureThreshold: 1
 {{- end -}}
 
-{{/* The container's livenessProbe, for programs that have none of their own. */}}
+{{/* The livenessProbe of a wrapped program's container, where the program has none of its own. */}}
 {{- define "tidegate.livenessProbe" -}}
 grpc:
   port: {{ int .Values.tidegate.port }}
