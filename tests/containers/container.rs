@@ -51,7 +51,7 @@ pub struct Root(Vec<(&'static str, PathBuf)>);
 
 impl Root {
     /// Nothing but these.
-    pub fn of<const N: usize>(files: [(&'static str, PathBuf); N]) -> Self {
+    pub fn of(files: impl Into<Vec<(&'static str, PathBuf)>>) -> Self {
         Self(files.into())
     }
 }
@@ -74,7 +74,20 @@ pub struct Plan {
     user: u32,
     mounts: Vec<Value>,
     namespaces: Vec<Value>,
+    capabilities: &'static [&'static str],
+    read_only: bool,
 }
+
+/// What containers may where no manifest says otherwise (containerd's defaults, of which these are enough for a server
+/// that gives its workers away).
+const USUAL: [&str; 6] = [
+    "CAP_CHOWN",
+    "CAP_DAC_OVERRIDE",
+    "CAP_SETUID",
+    "CAP_SETGID",
+    "CAP_KILL",
+    "CAP_NET_BIND_SERVICE",
+];
 
 /// A container that runs. Dropping it ends it and everything in it.
 pub struct Container {
@@ -106,7 +119,21 @@ impl Plan {
             user: NOBODY,
             mounts: Vec::new(),
             namespaces: vec![json!({"type": "pid"})],
+            capabilities: &[],
+            read_only: true,
         }
+    }
+
+    /// With the usual capabilities, and a root that may be written.
+    pub fn unconfined(mut self) -> Self {
+        self.capabilities = &USUAL;
+        self.read_only = false;
+        self
+    }
+
+    /// A place in its root, for tests that make an image of it.
+    pub fn root(&self) -> PathBuf {
+        self.directory.path().join("rootfs")
     }
 
     pub fn env(mut self, name: &str, value: &str) -> Self {
@@ -127,13 +154,19 @@ impl Plan {
         self
     }
 
-    /// The process and network namespaces of a sandbox, by a process in it.
+    /// The network of a sandbox, by a process in it: what containers of a pod share.
     pub fn joins(mut self, sandbox: i32) -> Self {
-        let joined = [("pid", "pid"), ("network", "net"), ("ipc", "ipc")];
-        self.namespaces = joined
-            .map(|(kind, file)| json!({"type": kind, "path": format!("/proc/{sandbox}/ns/{file}")}))
-            .into();
+        for (kind, file) in [("network", "net"), ("ipc", "ipc")] {
+            self.namespaces.push(namespace_of(sandbox, kind, file));
+        }
         self
+    }
+
+    /// Its processes as well: `shareProcessNamespace`.
+    pub fn joins_processes(self, sandbox: i32) -> Self {
+        let mut plan = self.joins(sandbox);
+        plan.namespaces[0] = namespace_of(sandbox, "pid", "pid");
+        plan
     }
 
     /// New namespaces that others can join: what a pod's sandbox has.
@@ -180,6 +213,10 @@ impl Plan {
                 "destination": "/dev", "type": "tmpfs", "source": "tmpfs",
                 "options": ["nosuid", "strictatime", "mode=755", "size=65536k"],
             }),
+            json!({
+                "destination": "/dev/shm", "type": "tmpfs", "source": "shm",
+                "options": ["nosuid", "noexec", "nodev", "mode=1777", "size=65536k"],
+            }),
         ];
         mounts.extend(self.mounts.iter().cloned());
         let mut namespaces = self.namespaces.clone();
@@ -192,10 +229,12 @@ impl Plan {
                 "args": self.arguments,
                 "env": self.environment,
                 "cwd": "/",
-                "capabilities": {},
+                "capabilities": {
+                    "bounding": self.capabilities, "effective": self.capabilities, "permitted": self.capabilities,
+                },
                 "noNewPrivileges": true,
             },
-            "root": {"path": "rootfs", "readonly": true},
+            "root": {"path": "rootfs", "readonly": self.read_only},
             "mounts": mounts,
             "linux": {
                 "namespaces": namespaces,
@@ -204,6 +243,10 @@ impl Plan {
             },
         })
     }
+}
+
+fn namespace_of(process: i32, kind: &str, file: &str) -> Value {
+    json!({"type": kind, "path": format!("/proc/{process}/ns/{file}")})
 }
 
 impl Container {
@@ -256,6 +299,11 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            for line in self.stderr.so_far() {
+                eprintln!("{}: {}", self.id, line.text);
+            }
+        }
         self.runc(&["delete", "--force", &self.id]);
         processes::end_all(None, &self.mark);
         let _ = self.runc.wait();

@@ -6,12 +6,18 @@
 //! | [`container`] | a root, a config.json, `runc run`, `runc kill`, the exit code |
 //! | [`app`] | an HTTP server whose slow answers wait until the test says so |
 //! | [`wrap`] | tidegate as PID 1; `tidegate install` |
-//! | [`pod`] | a sandbox whose process and network namespaces the containers share; the sidecar |
+//! | [`sandbox`] | a pod's network and processes, and who calls there |
+//! | [`pod`] | tidegate beside the app |
+//! | [`example`] | an example of `examples/kubernetes/`, played |
+//! | [`examples`] | all of them |
 
 #[path = "../support/mod.rs"]
 mod support;
 
 mod app;
 mod container;
+mod example;
+mod examples;
 mod pod;
+mod sandbox;
 mod wrap;
