@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use support::children::{TOLD, grpc_python, program, script, telling};
 use support::client::Client;
-use support::config::{ROOMY, Timing};
+use support::config::{LONG, ROOMY, Timing};
 use support::lines::Lines;
 use support::patience::best_of;
 use support::{Signal, Tidegate, ports};
@@ -76,6 +76,33 @@ fn grpcio_checks_names_that_are_there_and_names_that_are_not() {
         let said = client("check.py", &[tidegate.health().to_string(), service.to_owned()]).to_the_end();
         assert_eq!(said[0].text, wanted, "{service:?}");
     }
+}
+
+#[test]
+fn grpcio_takes_the_service_configs_to_copy() {
+    let health = ports::free().to_string();
+    let config = format!(
+        "{}health: {{listen: '{health}', services: ['', plume.linkd.v3.Library]}}\n",
+        LONG.unmeasured()
+    );
+    let tidegate = Tidegate::wrapping(telling(&[])).config(config).start();
+    tidegate.child();
+    let check = |config: &str| {
+        let arguments = [
+            health.clone(),
+            "plume.linkd.v3.Library".to_owned(),
+            config.to_owned(),
+        ];
+        client("check.py", &arguments).to_the_end()[0].text.clone()
+    };
+    let blocks = include_str!("../docs/kubernetes.md").split("```json\n").skip(1);
+    let blocks: Vec<&str> = blocks.filter_map(|rest| rest.split("```").next()).collect();
+    for block in &blocks {
+        assert_eq!(check(block), "SERVING", "{block}");
+    }
+    let broken = blocks[0].replace("\"maxAttempts\": 3", "\"maxAttempts\": 1");
+    assert_ne!(broken, blocks[0]);
+    assert_ne!(check(&broken), "SERVING");
 }
 
 #[test]

@@ -91,6 +91,32 @@ fn every_example_holds() {
 }
 
 #[test]
+fn what_inject_writes_is_of_the_api() {
+    let program = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers: [{name: web, image: web, command: [/web], readinessProbe: {httpGet: {path: /, port: 80}}}]\n";
+    let config = "terminationGracePeriodSeconds: 40\nlifecycle: {listen: '0.0.0.0:9200'}\n";
+    let directory = tempfile::tempdir().expect("a directory");
+    let (manifest, settings) = (directory.path().join("web.yaml"), directory.path().join("t.yaml"));
+    std::fs::write(&manifest, program).expect("a file");
+    std::fs::write(&settings, config).expect("a file");
+    for mode in ["wrap", "sidecar"] {
+        let output = Command::new(env!("CARGO_BIN_EXE_tidegate"))
+            .args(["inject", "--mode", mode, "-f"])
+            .arg(&manifest)
+            .arg("--config")
+            .arg(&settings)
+            .output()
+            .expect("tidegate starts");
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(
+            text.contains("tidegate"),
+            "{mode}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        holds(&text);
+    }
+}
+
+#[test]
 fn a_field_the_api_does_not_have_would_be_seen() {
     let text = std::fs::read_to_string(root().join("examples/kubernetes/wrap.yaml")).expect("the example");
     let text = text.replace("minReadySeconds", "minReadySecond");

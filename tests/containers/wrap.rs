@@ -58,15 +58,63 @@ fn in_an_empty_root_without_privileges_a_stop_loses_no_call() {
     assert_eq!((report.verdict(), report.text("trigger")), ("drained", "SIGTERM"));
 }
 
+/// The image that has the binary, by its Dockerfile: no shell runs in it, and it has what is copied and nothing else.
+#[test]
+fn the_image_of_the_dockerfile_installs_its_binary() {
+    if !can_be_made() {
+        return;
+    }
+    let text = include_str!("../../examples/kubernetes/Dockerfile");
+    let instructions: Vec<(&str, &str)> = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .filter_map(|line| line.split_once(' '))
+        .collect();
+    let [
+        ("FROM", "scratch"),
+        ("COPY", copied),
+        ("USER", user),
+        ("ENTRYPOINT", entrypoint),
+    ] = instructions[..]
+    else {
+        panic!("another image: {instructions:?}");
+    };
+    let [mode, from, to] = copied.split(' ').collect::<Vec<_>>()[..] else {
+        panic!("another copy: {copied}");
+    };
+    assert_eq!((mode, from, to), ("--chmod=0755", "tidegate", "/tidegate"));
+    // A number: of a name the kubelet cannot tell whether it is root (runAsNonRoot).
+    let user: u32 = user
+        .split(':')
+        .next()
+        .and_then(|id| id.parse().ok())
+        .expect("a number");
+    let mut line: Vec<String> = serde_json::from_str(entrypoint).expect("the exec form");
+    line.extend(["install", "/tidegate-bin"].map(str::to_owned));
+    let line: Vec<&str> = line.iter().map(String::as_str).collect();
+    let volume = shared_volume();
+    let mut container = Plan::new(&Root::of([("tidegate", static_tidegate())]), &line)
+        .user(user)
+        .mount(volume.path(), "/tidegate-bin", "rw")
+        .start();
+    assert_eq!(container.end(), 0, "{:?}", container.stderr.so_far());
+    assert!(volume.path().join("tidegate").exists());
+}
+
+/// An emptyDir.
+fn shared_volume() -> TempDir {
+    let volume = TempDir::new().expect("a directory");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(volume.path(), everybody).expect("its mode");
+    volume
+}
+
 #[test]
 fn an_init_container_from_scratch_brings_the_binary_to_another_image() {
     if !can_be_made() {
         return;
     }
-    let volume = TempDir::new().expect("a directory");
-    // An emptyDir.
-    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
-    std::fs::set_permissions(volume.path(), everybody).expect("its mode");
+    let volume = shared_volume();
     let root = Root::of([("tidegate", static_tidegate())]);
     let mut init = Plan::new(&root, &["/tidegate", "install", "/tidegate-bin"])
         .mount(volume.path(), "/tidegate-bin", "rw")
