@@ -291,7 +291,6 @@ spec:
       containers:
         - name: app
           image: app
-          ports: [{name: prestop, containerPort: 9096}]
           lifecycle: {preStop: {httpGet: {path: /prestop, port: 9096}}}
           readinessProbe: {grpc: {port: 50051}}
 ";
@@ -300,11 +299,18 @@ spec:
 fn each_rule_of_a_sidecar_is_broken_by_one_change() {
     let said = check(&["--strict"], BESIDE);
     assert_eq!((said.code, said.text.as_str()), (0, ""));
+    let listed = "lifecycle: {preStop: {httpGet: {path: /prestop, port: 9096}}}\n          ports: [{name: prestop, containerPort: 9096}]";
+    let hook = "lifecycle: {preStop: {httpGet: {path: /prestop, port: 9096}}}";
     let same = [
-        ("port: 9096}}}", "port: prestop}}}"),
+        (hook, listed),
+        (hook, &listed.replace("port: 9096}}}", "port: prestop}}}")),
         (
-            "{httpGet: {path: /prestop, port: 9096}}",
-            "{exec: {command: [/tg/tidegate, prestop]}}",
+            hook,
+            "lifecycle: {preStop: {exec: {command: [/tg/tidegate, prestop]}}}",
+        ),
+        (
+            hook,
+            &format!("{hook}\n          ports: [{{containerPort: 9095, protocol: UDP}}]"),
         ),
         ("path: /prestop,", "path: '/prestop?why=release',"),
     ];
@@ -312,7 +318,6 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
         assert!(BESIDE.contains(from), "{from}");
         assert_eq!(ids(&BESIDE.replace(from, to)), [""; 0], "{to}");
     }
-    let hook = "lifecycle: {preStop: {httpGet: {path: /prestop, port: 9096}}}";
     let cases = [
         ("restartPolicy: Always", "tty: false", &["TG021"][..]),
         (hook, "tty: false", &["TG029"]),
@@ -326,6 +331,13 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
             &["TG029"],
         ),
         ("port: 9096}}}", "port: 9999}}}", &["TG029"]),
+        ("image: app", "ports: [{containerPort: 9095}]", &["TG016"]),
+        (
+            "        - name: app",
+            "        - {name: b, ports: [{containerPort: 9096}]}\n        - name: app",
+            &["TG016"],
+        ),
+        ("listen: '0.0.0.0:9096'", "listen: '0.0.0.0:9095'", &["TG001"]),
         ("9096'}}\"", "9096'}, target: {ports: [50051]}}\"", &["TG030"]),
         ("period, 30s]", "period, 20s]", &["TG003"]),
         ("minReadySeconds: 5", "minReadySeconds: 1", &["TG018"]),

@@ -41,6 +41,14 @@ pub enum ConfigError {
         /// Why, and the mend.
         refusal: Refusal,
     },
+    /// The times that were written do not fit in the grace period.
+    #[error("{message}{}", Written(.written))]
+    Budget {
+        /// Why, and the mend; it names the keys.
+        message: String,
+        /// The keys that were written, and where.
+        written: Vec<(&'static str, Origin)>,
+    },
     /// What was written does not go together.
     #[error("{message}{}", Written(.written))]
     Relation {
@@ -56,7 +64,7 @@ impl ConfigError {
     pub fn line(&self) -> Option<usize> {
         match self {
             Self::Refused { line, .. } => *line,
-            Self::Unreadable { .. } | Self::Relation { .. } => None,
+            Self::Unreadable { .. } | Self::Budget { .. } | Self::Relation { .. } => None,
         }
     }
 }

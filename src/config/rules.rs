@@ -72,11 +72,23 @@ pub(super) struct Rules<'a> {
 impl Rules<'_> {
     /// A rule between these keys that does not hold.
     pub(super) fn broken(&self, message: String, keys: &[&'static str]) -> ConfigError {
-        let written = |key: &&'static str| self.layers.origin_of(key).map(|origin| (*key, origin));
         ConfigError::Relation {
             message,
-            written: keys.iter().filter_map(written).collect(),
+            written: self.written(keys),
         }
+    }
+
+    /// Times that do not fit.
+    fn over(&self, message: String, keys: &[&'static str]) -> ConfigError {
+        ConfigError::Budget {
+            message,
+            written: self.written(keys),
+        }
+    }
+
+    fn written(&self, keys: &[&'static str]) -> Vec<(&'static str, Origin)> {
+        let written = |key: &&'static str| self.layers.origin_of(key).map(|origin| (*key, origin));
+        keys.iter().filter_map(written).collect()
     }
 
     /// A key whose value breaks a rule of its own.
@@ -107,7 +119,7 @@ impl Rules<'_> {
             "child.stopTimeout",
             "child.killWait",
         ];
-        let failed = |error: PlanError| self.broken(error.to_string(), KEYS);
+        let failed = |error: PlanError| self.over(error.to_string(), KEYS);
         let grace = config.grace.map_or(DEFAULT_GRACE, |seconds| Grace(seconds.0));
         let margin = config
             .margin
@@ -155,7 +167,7 @@ impl Rules<'_> {
             (Some(min), None) => Ok(Some(Window { min, max: min })),
             (None, Some(max)) => {
                 let budget = Budget::new(grace, margin, pre_stop)
-                    .map_err(|error| self.broken(error.to_string(), &["preStopSeconds"]))?;
+                    .map_err(|error| self.over(error.to_string(), &["preStopSeconds"]))?;
                 let min = Window::within(budget).min.min(max);
                 Ok(Some(Window { min, max }))
             }

@@ -139,7 +139,7 @@ fn settings(source: &Source, findings: &mut Vec<Finding>) {
         })),
         Err(problems) => findings.extend(problems.iter().map(|problem| {
             let rule = match problem {
-                ConfigError::Relation { .. } => BUDGET,
+                ConfigError::Budget { .. } => BUDGET,
                 _ => CONFIG_INVALID,
             };
             finding(rule, problem.line(), problem.to_string())

@@ -35,7 +35,7 @@ rules! {
     READINESS_SLOW "TG013" "readiness-slow" Warning "the readiness probe notices within the propagation window";
     LIVENESS_AS_READINESS "TG014" "liveness-as-readiness" Error "a draining pod is not taken for a dead one";
     PROBE_GRACE "TG015" "probe-grace" Error "no probe shortens the grace period";
-    PORT_TAKEN "TG016" "port-taken" Error "the health port is tidegate's alone";
+    PORT_TAKEN "TG016" "port-taken" Error "the ports tidegate listens at are its alone";
     STOP_SIGNAL "TG017" "stop-signal" Error "the signal the kubelet sends starts the drain";
     MIN_READY "TG018" "min-ready-seconds" Warning "new pods are known to load balancers before old ones turn NOT_SERVING";
     ALL_AT_ONCE "TG019" "all-at-once" Warning "a rollout leaves pods that serve";

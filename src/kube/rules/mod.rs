@@ -8,11 +8,13 @@
 //! | `time` | grace here is grace there; hooks and probes leave it alone |
 //! | `command` | tidegate is there, and in front |
 //! | `probes` | who asks gets an answer, the right one, in time |
+//! | `ports` | the ports that tidegate listens at are its alone |
 //! | `sidecar` | tidegate beside the program: it hears of the stop, and sees whom it is to stop |
 //! | `rollout` | the new pods are known before the old ones go |
 
 pub mod catalogue;
 mod command;
+mod ports;
 mod probes;
 mod rollout;
 mod settings;
@@ -60,7 +62,7 @@ const CHECKS: &[Check] = &[
     probes::probes_are_answered,
     probes::readiness_is_quick,
     probes::liveness_is_its_own,
-    probes::port_is_free,
+    ports::ports_are_free,
     rollout::new_pods_are_known,
     rollout::not_all_at_once,
 ];

@@ -12,8 +12,7 @@ use super::super::wrapped::{Mode, Wrapped};
 use super::super::yaml::{Body, Node, Style};
 use super::Case;
 use super::catalogue::{
-    LIVENESS_AS_READINESS, PORT_TAKEN, PROBE_UNANSWERED, READINESS_ELSEWHERE, READINESS_MISSING,
-    READINESS_SLOW,
+    LIVENESS_AS_READINESS, PROBE_UNANSWERED, READINESS_ELSEWHERE, READINESS_MISSING, READINESS_SLOW,
 };
 
 const PROBES: [&str; 3] = ["readinessProbe", "livenessProbe", "startupProbe"];
@@ -58,7 +57,7 @@ fn named(container: &Node, name: &str) -> Option<i64> {
         .and_then(|port| port.number_at("containerPort"))
 }
 
-fn health_port(settings: &Settings) -> Option<SocketAddr> {
+pub fn health_port(settings: &Settings) -> Option<SocketAddr> {
     match &settings.health.listen {
         Listen::Tcp(address) => Some(*address),
         _ => None,
@@ -306,49 +305,4 @@ pub fn liveness_is_its_own(case: Case<'_>, findings: &mut Vec<Finding>) {
         format!("it asks for {asked}, which a drain turns NOT_SERVING: a pod on hold would be killed for it"),
         mend,
     ));
-}
-
-/// TG016: the containers of a pod share its ports, and a port that is taken ends the start with 125.
-pub fn port_is_free(case: Case<'_>, findings: &mut Vec<Finding>) {
-    let wrapped = case.wrapped;
-    let Some(listen) = wrapped.valid().and_then(health_port) else {
-        return;
-    };
-    let port = i64::from(listen.port());
-    let mut found = |message: String| {
-        findings.push(Finding::in_container(
-            PORT_TAKEN,
-            wrapped,
-            "",
-            message,
-            "give tidegate another port: health: {listen: 0.0.0.0:9096}",
-        ));
-    };
-    for sibling in case
-        .siblings
-        .iter()
-        .filter(|sibling| sibling.place != wrapped.place)
-    {
-        let other = sibling.valid().and_then(health_port);
-        if other.is_some_and(|other| other.port() == listen.port()) {
-            found(format!(
-                "tidegate in {} serves health on port {port} too",
-                sibling.name()
-            ));
-        }
-    }
-    let others = wrapped
-        .pod
-        .containers()
-        .filter(|(place, _)| !case.siblings.iter().any(|sibling| sibling.place == *place));
-    for (place, container) in others {
-        let is_it = |entry: &&Node| {
-            entry.number_at("containerPort") == Some(port)
-                && entry.scalar_at("protocol").unwrap_or("TCP") == "TCP"
-        };
-        if container.list_at("ports").iter().any(|entry| is_it(&entry)) {
-            let name = container.scalar_at("name").unwrap_or(&place);
-            found(format!("port {port} is the container {name}'s"));
-        }
-    }
 }

@@ -26,7 +26,7 @@ pub fn are_valid(case: Case<'_>, findings: &mut Vec<Finding>) {
         ));
     }
     match &wrapped.settings {
-        Known::Refused(error @ ConfigError::Relation { .. }) => {
+        Known::Refused(error @ ConfigError::Budget { .. }) => {
             findings.push(Finding::in_container(BUDGET, wrapped, "", error.to_string(), ""));
         }
         Known::Refused(error) => {
