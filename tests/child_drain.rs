@@ -175,7 +175,8 @@ eventually(is_still, "it comes to rest")
 before = switches()
 time.sleep(10)
 assert switches() == before, f"{switches() - before} context switches in 10 idle seconds"
-process.terminate()
+process.kill()
+process.wait()
 "#,
     );
 }

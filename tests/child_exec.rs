@@ -5,7 +5,7 @@ mod child_support;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use child_support::{everywhere, outside_pid_1, run, script, tidegate};
+use child_support::{everywhere, run, script, tidegate};
 
 #[test]
 fn every_exit_code_is_passed_on() {
@@ -106,10 +106,11 @@ fn a_program_that_cannot_run_is_refused_with_a_reason() {
 
 #[test]
 fn path_is_searched_as_execvp_does() {
-    script(
+    everywhere(
         r##"
 import tempfile
 with tempfile.TemporaryDirectory() as here:
+    os.chmod(here, 0o755)
     def put(name, mode, text):
         path = os.path.join(here, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -140,7 +141,7 @@ with tempfile.TemporaryDirectory() as here:
 /// Mask and dispositions are compared with what the same program sees without tidegate.
 #[test]
 fn the_child_has_the_mask_and_dispositions_we_were_given() {
-    outside_pid_1(
+    everywhere(
         r##"
 LAUNCH = """
 import os, signal, sys
@@ -164,26 +165,26 @@ for case in [([], []), ([], [17]), ([], [1, 13]), ([1, 15], [2, 3]), (every, [])
 
 #[test]
 fn an_ignored_sigchld_costs_no_exit_code() {
-    script(
+    everywhere(
         r##"
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-code = os.spawnv(os.P_NOWAIT, TIDEGATE[0], TIDEGATE + ["sh", "-c", "exit 9"])
+with apart(): pid = os.spawnvp(os.P_NOWAIT, TIDEGATE[0], TIDEGATE + ["sh", "-c", "exit 9"])
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-assert os.waitstatus_to_exitcode(os.waitpid(code, 0)[1]) == 9
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 9
 "##,
     );
 }
 
 #[test]
 fn arguments_and_environment_are_passed_byte_for_byte() {
-    script(
+    everywhere(
         r##"
 def array(items):
     return (ctypes.c_char_p * (len(items) + 1))(*items, None)
 odd = [b"A=1", b"A=2", b"no equals sign", b"=", b"\xff\xfe=\x01\x80", b"EMPTY=", b"PATH=/usr/bin:/bin", b"RUST_BACKTRACE=1"]
 command = [b"cat", b"/proc/self/environ", b"/proc/self/cmdline", b"\xff\xfe", b"", b"--", b"--help", b" a\tb\n"]
 reader, writer = os.pipe()
-pid = os.fork()
+pid = fork()
 if pid == 0:
     os.dup2(writer, 1)
     look = [word.encode() for word in TIDEGATE] + command
@@ -203,7 +204,7 @@ assert said == expected, (said, expected)
 /// Which descriptors the child has open is compared with what it has without tidegate.
 #[test]
 fn the_child_has_our_descriptors_and_none_we_opened() {
-    outside_pid_1(
+    everywhere(
         r##"
 import tempfile
 LAUNCH = """

@@ -2,7 +2,7 @@
 
 mod child_support;
 
-use child_support::{namespace, script, under};
+use child_support::{everywhere, inside_pid_1, namespace, script, under};
 
 /// A child that leaves 10 000 orphans behind, 100 at a time, and looks for zombies.
 const ORPHANS: &str = r#"
@@ -85,6 +85,74 @@ process = start(*PYTHON, CHILD)
 assert int(line(process)) == process.pid
 os.kill(process.pid, signal.SIGUSR1)
 assert process.wait() == 128 + signal.SIGUSR1
+"#,
+    );
+}
+
+/// SIGCHLD is never pending twice: a hundred ends, the child's among them, come as one.
+#[test]
+fn an_end_among_a_hundred_is_not_lost() {
+    everywhere(
+        r#"
+CHILD = """
+import os, sys
+middle = os.fork()
+if middle == 0:
+    for _ in range(100):
+        if os.fork() == 0:
+            sys.stdin.read(1)
+            os._exit(0)
+    os._exit(0)
+os.waitpid(middle, 0)
+print(os.getpid(), flush=True)
+sys.stdin.read(1)
+os._exit(42)
+"""
+process = start(*PYTHON, CHILD, stdin=subprocess.PIPE)
+line(process)
+eventually(lambda: len(children(process.pid)) == 101, "the orphans are its")
+os.kill(process.pid, signal.SIGSTOP)
+process.stdin.close()
+eventually(lambda: all((status(pid) or "Z")[0] == "Z" for pid in children(process.pid)), "all of them have ended")
+assert len(children(process.pid)) == 101
+os.kill(process.pid, signal.SIGCONT)
+assert process.wait() == 42
+"#,
+    );
+}
+
+/// The child's pid is given to another process once the child was reaped. What is sent to us then is for nobody.
+#[test]
+fn a_pid_that_is_used_again_is_nobody_we_know() {
+    inside_pid_1(
+        r#"
+CHILD = """
+import os, signal, sys, time
+main = os.getpid()
+if os.fork() == 0:
+    os.setsid()
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
+    while os.getppid() == main: time.sleep(0.001)
+    while True:
+        with open("/proc/sys/kernel/ns_last_pid", "w") as last: last.write(str(main - 1))
+        pid = os.fork()
+        if pid == 0 and os.getpid() == main: break
+        if pid == 0: os._exit(0)
+        # The one that has the pid stays, and so do we.
+        if pid == main: os.waitpid(pid, 0)
+        os.waitpid(pid, 0)
+    os.write(1, b"used again\\n")
+    signal.sigwait([signal.SIGUSR1])
+    os.write(1, b"hit\\n")
+    os._exit(0)
+os._exit(42)
+"""
+os.environ["TIDEGATE_CHILD_KILL_WAIT"] = "3s"
+process = start(*PYTHON, CHILD)
+assert line(process) == "used again"
+for _ in range(10): os.kill(process.pid, signal.SIGUSR1)
+assert process.wait() == 42
+assert process.stdout.read() == b""
 "#,
     );
 }

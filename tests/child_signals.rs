@@ -2,7 +2,7 @@
 
 mod child_support;
 
-use child_support::script;
+use child_support::{everywhere, script};
 
 /// A child that takes signals one by one and prints `number code pid value` for each.
 const RECORDER: &str = r#"
@@ -29,7 +29,7 @@ def record(last):
 "#;
 
 fn recorded(text: &str) {
-    script(&format!("{RECORDER}\n{text}"));
+    everywhere(&format!("{RECORDER}\n{text}"));
 }
 
 #[test]
@@ -48,6 +48,40 @@ os.kill(process.pid, signal.SIGUSR2)
 rest = process.stdout.read().decode().split("\n")
 assert [l.split()[0] for l in rest if l] == [str(int(signal.SIGUSR2))], rest
 assert process.wait() == 42
+"#,
+    );
+}
+
+/// SIGCHLD tells of our own children; SIGTTIN and SIGTTOU of our own place on a terminal. The last signal has the highest
+/// number, so that whatever was sent before it is taken before it.
+#[test]
+fn signals_about_ourselves_are_not_forwarded() {
+    recorded(
+        r#"
+process = record(64)
+for number in (signal.SIGCHLD, signal.SIGTTIN, signal.SIGTTOU): os.kill(process.pid, number)
+assert libc.kill(process.pid, 64) == 0
+assert [l.split()[0] for l in process.stdout.read().decode().splitlines()] == ["64"]
+assert process.wait() == 42
+"#,
+    );
+}
+
+/// A fault is of the one who made it. Sent to us as a signal it ends us, as it would the program; PID 1 has no default
+/// actions (signal(7)), and goes on.
+#[test]
+fn a_fault_is_not_forwarded() {
+    recorded(
+        r#"
+import resource
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+for number in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP, signal.SIGABRT, signal.SIGSYS):
+    process = record(64)
+    os.kill(process.pid, number)
+    if PID_1: assert libc.kill(process.pid, 64) == 0
+    said = process.stdout.read().decode().splitlines()
+    assert [l.split()[0] for l in said] == (["64"] if PID_1 else []), (number, said)
+    assert process.wait() == (42 if PID_1 else -number), number
 "#,
     );
 }
@@ -77,10 +111,12 @@ for value in range(1, 51):
 libc.sigqueue(process.pid, int(signal.SIGUSR1), ctypes.c_void_p(7))
 got = [tuple(map(int, line(process).split())) for _ in range(51)]
 SI_QUEUE = -1
-usr1 = (int(signal.SIGUSR1), SI_QUEUE, os.getpid(), 7)
+# Who is outside the namespace has no pid in it.
+sender = 0 if PID_1 else os.getpid()
+usr1 = (int(signal.SIGUSR1), SI_QUEUE, sender, 7)
 assert usr1 in got, got
 got.remove(usr1)
-assert got == [(40, SI_QUEUE, os.getpid(), value * 10**10) for value in range(1, 51)], got
+assert got == [(40, SI_QUEUE, sender, value * 10**10) for value in range(1, 51)], got
 libc.kill(process.pid, 64)
 assert process.wait() == 42
 "#,
@@ -89,12 +125,12 @@ assert process.wait() == 42
 
 #[test]
 fn a_signal_sent_before_the_child_is_up_is_forwarded() {
-    script(
+    everywhere(
         r#"
 # Blocked in the launcher and in the child too, so both arrive before either can act on them.
 BOTH = [int(signal.SIGUSR1), int(signal.SIGRTMIN) + 2]
 CHILD = f"import signal; print(*sorted(int(signal.sigwait({BOTH})) for _ in range(2)))"
-LAUNCH = f"import os, signal, sys; signal.pthread_sigmask(0, {BOTH}); os.write(1, b'ready\\n'); os.read(0, 1); os.execv(sys.argv[1], sys.argv[1:])"
+LAUNCH = f"import os, signal, sys; signal.pthread_sigmask(0, {BOTH}); os.write(1, b'ready\\n'); os.read(0, 1); os.execvp(sys.argv[1], sys.argv[1:])"
 process = subprocess.Popen(PYTHON + [LAUNCH] + TIDEGATE + PYTHON + [CHILD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 assert line(process) == "ready"
 for number in BOTH: os.kill(process.pid, number)
@@ -107,7 +143,7 @@ assert process.wait() == 0
 
 #[test]
 fn a_flood_of_signals_loses_no_exit_code() {
-    script(
+    everywhere(
         r#"
 CHILD = """
 import os, signal, sys
@@ -129,7 +165,7 @@ assert process.wait() == 42
 
 #[test]
 fn a_flood_of_queued_signals_holds_up_no_deadline() {
-    script(
+    everywhere(
         r#"
 # Real-time signals are queued, so there is always one more. The queue is the user's (RLIMIT_SIGPENDING): half
 # of it is left to the tests beside this one.
@@ -149,7 +185,8 @@ while True:
     try: os.kill(int(sys.argv[1]), 40)
     except BlockingIOError: pass  # the queue is full
 """
-TIDEGATE[2:2] = ["--grace-period", "8"]
+at = TIDEGATE.index("run") + 1
+TIDEGATE[at:at] = ["--grace-period", "5"]
 process = start(*PYTHON, DEAF, preexec_fn=half_the_queue)
 assert line(process) == "ready"
 floods = [subprocess.Popen(PYTHON + [FLOOD, str(process.pid)], stderr=subprocess.DEVNULL) for _ in range(2)]

@@ -10,7 +10,7 @@ import pty, re, termios, tty
 class Terminal:
     """What runs on a pseudo-terminal as its session's leader, and what it has said so far."""
     def __init__(self, *command):
-        self.pid, self.fd = pty.fork()
+        self.pid, self.fd = fork(pty.fork)
         if self.pid == 0: os.execvp(command[0], command)
         self.said = b""
     def until(self, word, count=1):
@@ -96,6 +96,32 @@ assert b"INT" not in terminal.said
     );
 }
 
+/// Who leads a session and gives up its terminal (TIOCNOTTY) has the kernel send SIGHUP and SIGCONT to the group in front
+/// (ioctl_tty(2)). We lead it in a container, and give up nothing.
+#[test]
+fn a_child_in_front_has_no_hangup_of_ours() {
+    on_a_terminal(
+        r#"
+CHILD = """
+import os, signal, sys
+both = [signal.SIGHUP, signal.SIGCONT]
+signal.pthread_sigmask(signal.SIG_BLOCK, both)
+os.write(1, b"ready\\n")
+sys.stdin.readline()
+got = signal.sigtimedwait(both, 0)
+sys.exit(7 if got is None else 1)
+"""
+# Blocked from the very start: what comes before the child looks is pending then.
+LAUNCH = "import os, signal, sys; signal.pthread_sigmask(0, [1, 18]); os.execvp(sys.argv[1], sys.argv[1:])"
+terminal = Terminal(*TIDEGATE, *PYTHON, LAUNCH, *PYTHON, CHILD)
+terminal.until("ready")
+assert os.getsid(terminal.pid) == terminal.pid
+terminal.keys("end\n")
+assert terminal.end() == 7
+"#,
+    );
+}
+
 #[test]
 fn ctrl_c_ends_a_child_that_does_not_care() {
     on_a_terminal(
@@ -156,6 +182,12 @@ for command, code in [("stty raw -echo; exit 3", 3), ("stty raw -echo; kill -KIL
     terminal = Terminal(*PYTHON, AROUND, *TIDEGATE, "sh", "-c", command)
     terminal.until(f"same {code}")
     assert terminal.end() == 0
+# Ended by a Ctrl-C.
+terminal = Terminal(*PYTHON, AROUND, *TIDEGATE, "sh", "-c", "stty -echo -icanon; echo ready; exec sleep 1000")
+terminal.until("ready")
+terminal.keys("\x03")
+terminal.until("same 130")
+assert terminal.end() == 0
 terminal = Terminal(*PYTHON, AROUND, *TIDEGATE, "no-such-program")
 terminal.until("same 127")
 assert terminal.end() == 0

@@ -17,7 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// What every script begins with. `TIDEGATE` is the command line up to the child's.
 const PRELUDE: &str = r#"
 import os, sys, signal, subprocess, time, select, struct, ctypes
-TIDEGATE = [os.environ.pop("TEST_TIDEGATE"), "run", "--listen", "off", "--"]
+BINARY = os.environ.pop("TEST_TIDEGATE")
+TIDEGATE = [BINARY, "run", "--listen", "off", "--"]
+PID_1 = False
+class apart:
+    """Around what starts a process in another way than by subprocess: see AS_PID_1."""
+    def __enter__(self): pass
+    def __exit__(self, *why): pass
+def fork(how=os.fork): return how()
 PYTHON = [sys.executable, "-S", "-E", "-c"]
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -46,6 +53,40 @@ def start(*command, **how):
 
 def line(process):
     return process.stdout.readline().decode().strip()
+"#;
+
+/// Makes every tidegate that a script starts PID 1 of a namespace of its own, with the `/proc` of that, as in a
+/// container. The script stays outside and sees tidegate's pid there.
+const AS_PID_1: &str = r#"
+PID_1 = True
+NEWNS, NEWPID, PRIVATE_BELOW = 0x20000, 0x20000000, 0x44000
+HERE = os.open("/proc/self/ns/pid", os.O_RDONLY)
+class apart:
+    def __enter__(self): assert libc.unshare(NEWPID) == 0, os.strerror(ctypes.get_errno())
+    def __exit__(self, *why): assert libc.setns(HERE, NEWPID) == 0, os.strerror(ctypes.get_errno())
+
+def own_proc():
+    assert libc.unshare(NEWNS) == 0
+    assert libc.mount(b"none", b"/", None, PRIVATE_BELOW, None) == 0
+    assert libc.mount(b"proc", b"/proc", b"proc", 0, None) == 0
+
+def fork(how=os.fork):
+    assert libc.unshare(NEWPID) == 0
+    forked = how()
+    pid = forked if how is os.fork else forked[0]
+    if pid == 0: own_proc()
+    else: assert libc.setns(HERE, NEWPID) == 0
+    return forked
+
+class Popen(subprocess.Popen):
+    def __init__(self, command, **how):
+        if BINARY not in command: return super().__init__(command, **how)
+        before = how.pop("preexec_fn", None)
+        def within():
+            own_proc()
+            if before: before()
+        with apart(): super().__init__(command, preexec_fn=within, **how)
+subprocess.Popen = Popen
 "#;
 
 /// Runs a script to its end; it has to end well. Returns what it printed.
@@ -142,12 +183,23 @@ pub fn namespace() -> Vec<&'static str> {
     words
 }
 
-/// Runs a script that starts tidegate by `TIDEGATE` and needs no pid of it, in every surrounding it has in the
-/// field: as a plain process, as PID 1 of a namespace of its own, and as a user without privileges.
+/// Runs a script in every surrounding that tidegate has in the field: as a plain process, as PID 1 of a namespace of
+/// its own, and as a user without privileges.
 #[allow(dead_code, reason = "each test file compiles its own copy of this one")]
 pub fn everywhere(text: &str) {
-    script(&format!("TIDEGATE = {:?} + TIDEGATE\n{text}", namespace()));
+    inside_pid_1(text);
     outside_pid_1(text);
+}
+
+/// Each tidegate of the script is PID 1.
+#[allow(dead_code, reason = "each test file compiles its own copy of this one")]
+pub fn inside_pid_1(text: &str) {
+    let launcher: &[&str] = if is_root() {
+        &[]
+    } else {
+        &["unshare", "--map-root-user"]
+    };
+    under(launcher, &format!("{AS_PID_1}\n{text}"));
 }
 
 /// The same without the namespace: for what PID 1 cannot do (be stopped), or only a real container's can (have the
@@ -155,17 +207,23 @@ pub fn everywhere(text: &str) {
 #[allow(dead_code, reason = "each test file compiles its own copy of this one")]
 pub fn outside_pid_1(text: &str) {
     script(text);
+    as_nobody(text);
+}
+
+/// As a user without privileges.
+#[allow(dead_code, reason = "each test file compiles its own copy of this one")]
+pub fn as_nobody(text: &str) {
     // A user without privileges may not enter where we were built.
     let nobody = r#"
 import shutil, tempfile
 directory = tempfile.TemporaryDirectory()
 os.chmod(directory.name, 0o755)
-TIDEGATE[0] = shutil.copy(TIDEGATE[0], directory.name)
+BINARY = TIDEGATE[0] = shutil.copy(BINARY, directory.name)
 os.chdir("/")
 # Nor where others keep their programs.
 os.environ["PATH"] = "/usr/sbin:/usr/bin:/sbin:/bin"
 PYTHON[0] = shutil.which("python3") or PYTHON[0]
-if os.getuid() == 0: TIDEGATE = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"] + TIDEGATE
+if os.getuid() == 0: TIDEGATE = [shutil.which("setpriv"), "--reuid", "65534", "--regid", "65534", "--clear-groups", "--no-new-privs"] + TIDEGATE
 "#;
     script(&format!("{nobody}\n{text}"));
 }
