@@ -6,7 +6,7 @@
 mod desk;
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 use tracing::info;
@@ -14,7 +14,7 @@ use tracing::info;
 use self::desk::Desk;
 use super::beside::{Beside, LAST_GRACE};
 use super::hands::{Ended, Hands, Heard};
-use super::machine::{Action, Event, Evidence, Machine, Rules, Told};
+use super::machine::{Event, Evidence, Machine, Rules, Told};
 use super::order::Asked;
 use super::program::{Changes, End, Fate};
 use super::record::Trigger;
@@ -25,9 +25,6 @@ use crate::health::Audience;
 /// Signals taken in one go before others have their turn: whoever queues them without end must
 /// not hold up the stop signal, SIGKILL, or the end of the child.
 const AT_ONCE: u32 = 64;
-
-/// So long the hooks of a hold are waited for when the program ends in it: there is no deadline then.
-const SETTLE_WITHOUT_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Runs the child to its end. `early` are the signals that came before it was up; `asked` is
 /// what people and hooks ask of it, which may be nobody.
@@ -77,9 +74,6 @@ impl Driver {
         loop {
             let now = Instant::now();
             while let Some(action) = self.machine.poll_action() {
-                if action == Action::StopLeftovers {
-                    self.settle_hooks().await;
-                }
                 if let Some(ended) = self.hands.perform(action, &self.machine, &self.tell, now) {
                     self.publish(now);
                     if !self.stays(now) {
@@ -115,7 +109,7 @@ impl Driver {
                 Some(heard) = self.heard.recv() => self.hear(heard),
                 Some(asked) = self.desk.next() => self.attend(asked),
                 () = self.hands.board.changed(), if listening => {}
-                () = self.hands.hooks.changed(), if listening => {}
+                () = self.hands.hooks.changed(), if listening || self.machine.phase() == Phase::Leftovers => {}
                 () = at(wake) => self.tick(),
                 // Other tasks and the clock have had their turn, and there was nothing.
                 () = tokio::task::yield_now(), if !signals_turn => {}
@@ -190,6 +184,7 @@ impl Driver {
 
     fn end_program(&mut self, end: End, now: Instant) {
         self.hands.end = Some(end);
+        self.machine.handle(now, Event::Hooks(self.hands.hooks.stand()));
         self.machine.handle(now, Event::ChildGone);
     }
 
@@ -241,17 +236,6 @@ impl Driver {
         }
     }
 
-    /// Lets the hooks that are still tried come to their end, inside the budget: a program that is gone at once
-    /// has not left its registry yet. Before the leftovers are ended, because the programs of hooks are not among
-    /// those, and what they leave behind is.
-    async fn settle_hooks(&mut self) {
-        let soon = Instant::now() + SETTLE_WITHOUT_DEADLINE;
-        let reserve = self.machine.record().plan.kill_wait;
-        let deadline = self.machine.deadline();
-        let end = deadline.map_or(soon, |deadline| deadline.checked_sub(reserve).unwrap_or(deadline));
-        self.hands.hooks.settle(end).await;
-    }
-
     // What is known of those who have to be told.
 
     fn wants_evidence(&self) -> bool {
@@ -264,6 +248,11 @@ impl Driver {
     /// Takes in what is known, and says when it changes by itself: a prober that stopped asking is
     /// forgotten after a while.
     fn weigh_evidence(&mut self, now: Instant) -> Option<Instant> {
+        // A program that is gone at once has not left its registry yet. Hooks come before the leftovers, because what
+        // their programs leave behind is among those.
+        if self.machine.phase() == Phase::Leftovers {
+            self.machine.handle(now, Event::Hooks(self.hands.hooks.stand()));
+        }
         if !self.wants_evidence() {
             return None;
         }

@@ -63,12 +63,24 @@ pub enum Event {
     Evidence(Evidence),
     /// An answer to [`Action::Look`](super::action::Action::Look).
     Look(Look),
+    /// Whether hooks are still tried.
+    Hooks(Hooks),
     /// The child has been reaped.
     ChildGone,
     /// No process is left.
     AllGone,
     /// Time has passed.
     Tick,
+}
+
+/// Whether hooks are still tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hooks {
+    /// At least one is.
+    Tried,
+    /// None is: they are done, given up, or there are none.
+    #[default]
+    Settled,
 }
 
 /// How far the word has got that this instance is leaving.
@@ -105,6 +117,7 @@ impl Event {
             Self::Notified => Kind::Notified,
             Self::Evidence(_) => Kind::Evidence,
             Self::Look(_) => Kind::Look,
+            Self::Hooks(_) => Kind::Hooks,
             Self::ChildGone => Kind::ChildGone,
             Self::AllGone => Kind::AllGone,
             Self::Tick => Kind::Tick,

@@ -273,6 +273,7 @@ impl Hands {
     fn end(&self, machine: &Machine, now: Instant) -> Ended {
         let record = machine.record();
         self.count_verdict(record);
+        self.hooks.give_up();
         let exit_code = End::exit_code(self.end, &self.program, &self.success_codes);
         let ending = Ending {
             program: self.end,

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 pub use super::action::Action;
-pub use super::event::{Event, Evidence, Measured, OnUnknown, Rules, Told};
+pub use super::event::{Event, Evidence, Hooks, Measured, OnUnknown, Rules, Told};
 use super::quiet::Watch;
 use super::record::{Record, Transition, Verdict};
 use super::table::{Do, Phase, rule};
@@ -21,6 +21,9 @@ use super::table::{Do, Phase, rule};
 /// NOT_SERVING is taken to be visible after this long even if a Watch's reader is too slow
 /// to have been told: the propagation window is not to wait for one stalled peer.
 pub const NOTIFY_LIMIT: Duration = Duration::from_millis(50);
+
+/// Without a deadline hooks that are still tried when the child is gone get so long.
+const SETTLE_LIMIT: Duration = Duration::from_secs(5);
 
 /// The clock of a stop that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,7 @@ enum Poll {
 /// What happens to the leftovers next, and when.
 #[derive(Clone, Copy, Debug)]
 enum LeftoversNext {
+    Stop { at: Instant },
     Kill { at: Instant },
     GiveUp { at: Instant },
 }
@@ -92,6 +96,7 @@ pub struct Machine {
     rules: Rules,
     state: State,
     evidence: Evidence,
+    hooks: Hooks,
     interrupts: u32,
     record: Record,
     actions: VecDeque<Action>,
@@ -104,6 +109,7 @@ impl Machine {
             rules,
             state: State::Starting { asked: None },
             evidence: Evidence::default(),
+            hooks: Hooks::default(),
             interrupts: 0,
             record: Record::new(rules.plan),
             actions: VecDeque::new(),
@@ -192,7 +198,9 @@ impl Machine {
             (Do::Visible, _) => self.visible(now),
             (Do::Note, Event::Evidence(evidence)) => self.evidence = evidence,
             (Do::TakeLook, Event::Look(look)) => self.take_look(now, look),
+            (Do::Mind, Event::Hooks(hooks)) => self.hooks = hooks,
             (Do::EndLeftovers, _) => self.end_leftovers(now),
+            (Do::Settle, Event::Hooks(hooks)) => self.settle(now, hooks),
             (Do::Finish, _) => self.finish(now),
             // `Nothing` and `Weigh`; no other cell is reached without its own event.
             _ => {}

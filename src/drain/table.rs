@@ -71,6 +71,8 @@ said! {
         Evidence,
         /// An answer of the in-flight sources.
         Look,
+        /// Whether hooks are still tried.
+        Hooks,
         /// The child has been reaped.
         ChildGone,
         /// No process is left.
@@ -116,37 +118,41 @@ said! {
         Note,
         /// Take the look in, and plan the next.
         TakeLook,
-        /// The child is gone, and nothing waits for its sake: what else lives gets SIGTERM, and SIGKILL after killWait.
+        /// Remember it: the leftovers wait for hooks that are still tried.
+        Mind,
+        /// The child is gone, and nothing waits for its sake. Hooks that are still tried get the time until killWait before the deadline, or 5 s without one; then what else lives gets SIGTERM, and SIGKILL after killWait.
         EndLeftovers,
+        /// With no hook tried any more, what else lives gets SIGTERM now.
+        Settle,
         /// Exit.
         Finish,
     }
 }
 
 use Do::{
-    Begin, BeginHeld, Bound, EndLeftovers, Finish, HoldOn, HurryUp, Join, Note, Nothing, Refuse, Remember,
-    Serve, Shorten, TakeLook, Undo, Visible, Weigh,
+    Begin, BeginHeld, Bound, EndLeftovers, Finish, HoldOn, HurryUp, Join, Mind, Note, Nothing, Refuse,
+    Remember, Serve, Settle, Shorten, TakeLook, Undo, Visible, Weigh,
 };
 
 /// The number of phases.
 pub const PHASES: usize = 10;
 /// The number of kinds of events.
-pub const KINDS: usize = 12;
+pub const KINDS: usize = 13;
 
 /// Phase × event → what is done.
 #[rustfmt::skip]
 pub const TABLE: [[Do; KINDS]; PHASES] = [
-    //                 ChildUp  Trigger    Shorten  Hurry    Hold     Resume   Notified Evidence Look      ChildGone     AllGone  Tick
-    /* Starting    */ [Serve,   Remember,  Shorten, Refuse,  Refuse,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Serving     */ [Nothing, Begin,     Nothing, Refuse,  HoldOn,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Held        */ [Nothing, BeginHeld, Nothing, Refuse,  Nothing, Undo,    Visible, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Notify      */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Visible, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Propagation */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Note,    Nothing,  EndLeftovers, Nothing, Weigh],
-    /* InFlight    */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Nothing, TakeLook, EndLeftovers, Nothing, Weigh],
-    /* Stop        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Kill        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  EndLeftovers, Nothing, Weigh],
-    /* Leftovers   */ [Nothing, Bound,     Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Nothing,      Finish,  Weigh],
-    /* Over        */ [Nothing, Nothing,   Nothing, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Nothing,      Nothing, Nothing],
+    //                 ChildUp  Trigger    Shorten  Hurry    Hold     Resume   Notified Evidence Look      Hooks    ChildGone     AllGone  Tick
+    /* Starting    */ [Serve,   Remember,  Shorten, Refuse,  Refuse,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Serving     */ [Nothing, Begin,     Nothing, Refuse,  HoldOn,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Held        */ [Nothing, BeginHeld, Nothing, Refuse,  Nothing, Undo,    Visible, Note,    Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Notify      */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Visible, Note,    Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Propagation */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Note,    Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* InFlight    */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Nothing, TakeLook, Mind,    EndLeftovers, Nothing, Weigh],
+    /* Stop        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Kill        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Leftovers   */ [Nothing, Bound,     Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Settle,  Nothing,      Finish,  Weigh],
+    /* Over        */ [Nothing, Nothing,   Nothing, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Nothing, Nothing,      Nothing, Nothing],
 ];
 
 impl Phase {
@@ -199,6 +205,7 @@ impl Kind {
         Self::Notified,
         Self::Evidence,
         Self::Look,
+        Self::Hooks,
         Self::ChildGone,
         Self::AllGone,
         Self::Tick,

@@ -5,7 +5,6 @@
 //! up, before one that takes it out is sent: SIGTERM during a resume leaves it out.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,7 +14,7 @@ use super::deed::{Deed, Doer};
 use super::outcome::{HookState, Outcome};
 use super::{HookSettings, Patience, Way};
 use crate::child::{Spawner, Target};
-use crate::drain::machine::Told;
+use crate::drain::machine::{Hooks, Told};
 use crate::drain::program::Program;
 use crate::telemetry::metrics::Metrics;
 
@@ -174,19 +173,17 @@ impl Roster {
         let _ = self.seen.changed().await;
     }
 
-    /// Waits for the hooks that are still tried, until `end` at the latest.
-    pub async fn settle(&mut self, end: Instant) {
-        let outcomes = self.outcomes.clone();
-        let is_running = move || {
-            let all = outcomes.lock();
-            all.iter().any(|outcome| outcome.state == HookState::Running)
-        };
-        let settled = async {
-            while is_running() {
-                self.changed().await;
-            }
-        };
-        let _given_up = tokio::time::timeout_at(end.into(), settled).await;
+    /// Whether hooks of the last round are still tried.
+    pub fn stand(&self) -> Hooks {
+        let all = self.outcomes.lock();
+        match all.iter().any(|outcome| outcome.state == HookState::Running) {
+            true => Hooks::Tried,
+            false => Hooks::Settled,
+        }
+    }
+
+    /// The run is over: those that are still tried are abandoned.
+    pub fn give_up(&self) {
         for outcome in self.outcomes.lock().iter_mut() {
             if outcome.state == HookState::Running {
                 outcome.state = HookState::Abandoned;

@@ -56,6 +56,7 @@ const PROMISES: &[(&str, Promise)] = promises![
     nothing_is_signalled_after_the_child_is_gone,
     a_child_that_is_gone_is_not_waited_for,
     leftovers_are_asked_before_they_are_killed,
+    leftovers_are_asked_when_the_child_is_gone_and_hooks_are_settled,
     leftovers_are_left_their_kill_wait,
     leftovers_are_not_waited_for_longer_than_twice_kill_wait,
     what_outlives_the_run_has_sigkill,
@@ -279,27 +280,45 @@ fn a_child_that_is_gone_is_not_waited_for(spec: &Spec, moment: &Moment) -> bool 
 
 fn leftovers_are_asked_before_they_are_killed(spec: &Spec, moment: &Moment) -> bool {
     // At the deadline, with the child not reaped, there is no time to ask.
-    !moment.did(&Action::KillLeftovers) || spec.gone.is_some() || spec.deadline <= Some(moment.now)
+    !moment.did(&Action::KillLeftovers)
+        || spec.leftovers_told.is_some()
+        || moment.did(&Action::StopLeftovers)
+        || (spec.gone.is_none() && spec.deadline <= Some(moment.now))
+}
+
+fn leftovers_are_asked_when_the_child_is_gone_and_hooks_are_settled(spec: &Spec, moment: &Moment) -> bool {
+    let told = spec.leftovers_told.is_some() || moment.did(&Action::StopLeftovers);
+    let is_time = !spec.hooks_keep_us || Some(moment.now) >= spec.settle_end();
+    match spec.gone {
+        Some(_) if moment.after.phase == Phase::Leftovers => told == is_time || spec.leftovers_told.is_some(),
+        _ => !moment.did(&Action::StopLeftovers) || is_time,
+    }
 }
 
 fn leftovers_are_left_their_kill_wait(spec: &Spec, moment: &Moment) -> bool {
     let plan = &spec.rules.plan;
     !moment.did(&Action::KillLeftovers)
         || spec
-            .gone
-            .is_some_and(|gone| moment.now >= later(gone, plan.kill_wait))
+            .leftovers_told
+            .is_some_and(|told| moment.now >= later(told, plan.kill_wait))
         || spec
             .before_deadline(plan.reserve())
             .is_some_and(|last| moment.now >= last)
+        || (moment.did(&Action::StopLeftovers) && plan.kill_wait.is_zero())
 }
 
 fn leftovers_are_not_waited_for_longer_than_twice_kill_wait(spec: &Spec, moment: &Moment) -> bool {
     // Ticks that come late are the only thing that may stretch it.
+    let keep_us = spec.leftovers_told.is_none() && !moment.did(&Action::StopLeftovers);
     moment.after.phase != Phase::Leftovers
         || moment.after.next_deadline.is_some_and(|next| {
             let wait = spec.rules.plan.kill_wait;
             let begun = spec.gone.map_or(moment.now, |gone| gone.max(moment.now));
-            next <= later(begun, wait) && spec.deadline.is_none_or(|deadline| next <= deadline)
+            let end = match keep_us {
+                true => spec.settle_end().unwrap_or(begun),
+                false => later(begun, wait),
+            };
+            next <= end && spec.deadline.is_none_or(|deadline| next <= deadline)
         })
 }
 

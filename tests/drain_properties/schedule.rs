@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use tidegate::drain::budget::{Grace, Margin, Plan, Window, Wishes};
-use tidegate::drain::event::{Evidence, Measured, OnUnknown, Rules, Told};
+use tidegate::drain::event::{Evidence, Hooks, Measured, OnUnknown, Rules, Told};
 use tidegate::drain::quiet::InFlight;
 use tidegate::drain::record::Trigger;
 
@@ -91,6 +91,7 @@ pub enum What {
     Resume,
     Notified,
     Evidence(Evidence),
+    Hooks(Hooks),
     /// What looks see from now on.
     Calls(InFlight),
     /// A call begins, and is over before anyone looks.
@@ -296,6 +297,8 @@ fn random_event(dice: &mut Dice) -> What {
         42 => What::StrayLook,
         43 if dice.one_in(3) => What::ChildExits,
         44 if dice.one_in(3) => What::AllGone,
+        45 => What::Hooks(Hooks::Tried),
+        46 => What::Hooks(dice.of(&[Hooks::Tried, Hooks::Settled])),
         _ => What::Tick,
     }
 }

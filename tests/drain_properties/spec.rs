@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tidegate::drain::action::Action;
 use tidegate::drain::budget::{LONGEST, Waits};
-use tidegate::drain::event::{Event, Evidence, OnUnknown, Rules, Told};
+use tidegate::drain::event::{Event, Evidence, Hooks, OnUnknown, Rules, Told};
 use tidegate::drain::machine::{Machine, NOTIFY_LIMIT};
 use tidegate::drain::quiet::{InFlight, Look};
 use tidegate::drain::record::{Trigger, Verdict};
@@ -55,6 +55,12 @@ pub struct Spec {
     pub look_under_way: bool,
     pub stopped: Option<Stopped>,
     pub gone: Option<Instant>,
+    pub hooks: Hooks,
+    /// They were tried when the child ended, and have been ever since.
+    pub hooks_keep_us: bool,
+    /// Without a deadline they do so no longer than to here.
+    pub settle_limit: Option<Instant>,
+    pub leftovers_told: Option<Instant>,
     pub leftovers_killed: bool,
     pub exited: bool,
 }
@@ -152,6 +158,10 @@ impl Spec {
             look_under_way: false,
             stopped: None,
             gone: None,
+            hooks: Hooks::Settled,
+            hooks_keep_us: false,
+            settle_limit: None,
+            leftovers_told: None,
             leftovers_killed: false,
             exited: false,
         }
@@ -193,7 +203,16 @@ impl Spec {
                         .push(Sight::new(now, look, &self.sights, self.rules.threshold));
                 }
             }
-            Event::ChildGone if before.phase < Phase::Leftovers => self.gone = Some(now),
+            Event::Hooks(hooks) => {
+                self.hooks = hooks;
+                self.hooks_keep_us &= hooks == Hooks::Tried;
+            }
+            Event::ChildGone if before.phase < Phase::Leftovers => {
+                self.gone = Some(now);
+                self.hooks_keep_us = self.hooks == Hooks::Tried;
+                let has_deadline = self.deadline.is_some();
+                self.settle_limit = (!has_deadline).then(|| later(now, Duration::from_secs(5)));
+            }
             _ => {}
         }
     }
@@ -229,6 +248,7 @@ impl Spec {
                         in_time: Some(now) <= self.stop_at(),
                     });
                 }
+                Action::StopLeftovers => self.leftovers_told = Some(now),
                 Action::KillLeftovers => self.leftovers_killed = true,
                 Action::Exit => self.exited = true,
                 _ => {}
@@ -253,6 +273,16 @@ impl Spec {
     /// D − killWait.
     pub fn kill_at(&self) -> Option<Instant> {
         self.before_deadline(self.rules.plan.kill_wait)
+    }
+
+    /// The last moment for leftovers to be told, by the hooks that keep us.
+    pub fn settle_end(&self) -> Option<Instant> {
+        let by_deadline = self.deadline.map(|deadline| {
+            deadline
+                .checked_sub(self.rules.plan.kill_wait)
+                .unwrap_or(deadline)
+        });
+        self.settle_limit.into_iter().chain(by_deadline).min()
     }
 
     /// D − killWait − stopTimeout.

@@ -121,6 +121,7 @@ impl<'a> World<'a> {
             What::Hold => self.feed(Event::Hold),
             What::Resume => self.feed(Event::Resume),
             What::Notified => self.feed(Event::Notified),
+            What::Hooks(hooks) => self.feed(Event::Hooks(hooks)),
             What::Evidence(evidence) => self.feed(Event::Evidence(evidence)),
             // While one is under way, it would be the answer.
             What::StrayLook if self.look.is_some() => Ok(()),

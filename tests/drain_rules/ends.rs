@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tidegate::drain::action::Action;
 use tidegate::drain::budget::{Grace, Margin, Plan, Wishes};
-use tidegate::drain::event::{Event, Rules};
+use tidegate::drain::event::{Event, Hooks, Rules};
 use tidegate::drain::record::Verdict;
 use tidegate::drain::table::Phase;
 
@@ -151,6 +151,52 @@ fn leftovers_of_a_child_that_ended_by_itself_have_their_kill_wait_too() {
     run.at(50_000, Event::ChildGone);
     run.to(60_000);
     assert_eq!(run.when(&Action::KillLeftovers), [51_000]);
+    assert_eq!(run.exit(), Some(52_000));
+}
+
+#[test]
+fn leftovers_wait_for_hooks_that_are_still_tried() {
+    let mut run = Run::stopping(rules());
+    run.at(6_500, Event::Hooks(Hooks::Tried))
+        .at(7_000, Event::ChildGone);
+    assert_eq!(
+        (run.phase(), run.when(&Action::StopLeftovers)),
+        (Phase::Leftovers, vec![])
+    );
+    run.at(9_000, Event::Hooks(Hooks::Tried))
+        .at(9_500, Event::Hooks(Hooks::Settled));
+    run.to(10_499);
+    assert_eq!(
+        (run.when(&Action::StopLeftovers), run.when(&Action::KillLeftovers)),
+        (vec![9_500], vec![])
+    );
+    run.to(24_000);
+    assert_eq!(run.when(&Action::KillLeftovers), [10_500]);
+}
+
+#[test]
+fn hooks_that_never_end_leave_kill_wait_to_the_leftovers() {
+    let mut run = Run::stopping(rules());
+    run.at(6_500, Event::Hooks(Hooks::Tried))
+        .at(7_000, Event::ChildGone);
+    run.to(30_000);
+    assert_eq!(run.when(&Action::StopLeftovers), [23_000]);
+    assert_eq!(run.when(&Action::KillLeftovers), [23_950]);
+    assert_eq!(run.exit(), Some(24_000));
+    // By itself, without a deadline.
+    let mut run = Run::serving(rules());
+    run.at(0, Event::Hooks(Hooks::Tried)).at(50_000, Event::ChildGone);
+    run.to(60_000);
+    assert_eq!(run.when(&Action::StopLeftovers), [55_000]);
+    // A stop meanwhile bounds it.
+    let mut run = Run::serving(rules());
+    run.at(0, Event::Hooks(Hooks::Tried))
+        .at(50_000, Event::ChildGone)
+        .at(50_000, SIGTERM);
+    let shorter = run.moment(52_000);
+    run.at(50_100, Event::Shorten(shorter));
+    run.to(60_000);
+    assert_eq!(run.when(&Action::StopLeftovers), [51_000]);
     assert_eq!(run.exit(), Some(52_000));
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Clock, Evidence, LeftoversNext, Machine, NOTIFY_LIMIT, Poll, State, Visible};
+use super::{
+    Action, Clock, Evidence, Hooks, LeftoversNext, Machine, NOTIFY_LIMIT, Poll, SETTLE_LIMIT, State, Visible,
+};
 use crate::drain::budget::{Waits, after};
 use crate::drain::quiet::Look;
 use crate::drain::record::{Record, Trigger, Verdict};
@@ -72,7 +74,7 @@ impl Machine {
     }
 
     pub(super) fn shorten(&mut self, to: Instant) {
-        let reserve = self.rules.plan.reserve();
+        let (reserve, kill_wait) = (self.rules.plan.reserve(), self.rules.plan.kill_wait);
         match &mut self.state {
             State::Starting { asked: Some(clock) }
             | State::Notify { clock, .. }
@@ -90,6 +92,7 @@ impl Machine {
                 *deadline = (*deadline).min(to);
                 self.record.deadline = Some(*deadline);
                 match next {
+                    LeftoversNext::Stop { at } => *at = (*at).min(reserved(*deadline, kill_wait)),
                     LeftoversNext::Kill { at } => *at = (*at).min(reserved(*deadline, reserve)),
                     LeftoversNext::GiveUp { at } => *at = (*at).min(*deadline),
                 }
@@ -152,14 +155,29 @@ impl Machine {
 
     pub(super) fn end_leftovers(&mut self, now: Instant) {
         self.record.verdict = self.record.verdict.or(Some(Verdict::ChildExited));
-        let plan = &self.rules.plan;
         let deadline = self.deadline();
-        let at = after(now, plan.kill_wait);
-        let at = deadline.map_or(at, |deadline| at.min(reserved(deadline, plan.reserve())));
+        let at = match self.hooks {
+            Hooks::Settled => now,
+            Hooks::Tried => deadline.map_or(after(now, SETTLE_LIMIT), |deadline| {
+                reserved(deadline, self.rules.plan.kill_wait)
+            }),
+        };
         self.actions.push_back(Action::ShowNotServing);
-        self.actions.push_back(Action::StopLeftovers);
-        let next = LeftoversNext::Kill { at };
+        let next = LeftoversNext::Stop { at };
         self.enter(now, State::Leftovers { deadline, next });
+    }
+
+    pub(super) fn settle(&mut self, now: Instant, hooks: Hooks) {
+        if let (
+            Hooks::Settled,
+            State::Leftovers {
+                next: LeftoversNext::Stop { at },
+                ..
+            },
+        ) = (hooks, &mut self.state)
+        {
+            *at = (*at).min(now);
+        }
     }
 
     // What several of them share.
@@ -194,7 +212,7 @@ impl Machine {
     }
 }
 
-/// The last moment for a SIGKILL whose dead are reaped by `deadline`.
-fn reserved(deadline: Instant, reserve: Duration) -> Instant {
+/// The last moment for what takes `reserve` and has to be over by `deadline`.
+pub(super) fn reserved(deadline: Instant, reserve: Duration) -> Instant {
     deadline.checked_sub(reserve).unwrap_or(deadline)
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::cells::reserved;
 use super::{Action, Clock, LeftoversNext, Machine, Measured, NOTIFY_LIMIT, OnUnknown, Poll, State, Visible};
 use crate::drain::budget::after;
 use crate::drain::quiet::{Judgement, Watch};
@@ -15,6 +16,7 @@ pub(super) enum Due {
     Look,
     Stop(Verdict),
     Kill,
+    StopLeftovers,
     KillLeftovers,
     Abandon,
     Finish,
@@ -41,6 +43,10 @@ impl Machine {
             // Not even SIGKILL ends a process that the kernel does not let go (signal(7), the
             // D state of ps(1)); the deadline holds for it too.
             State::Kill { clock } => (now >= clock.deadline).then_some(Due::Abandon),
+            State::Leftovers {
+                next: LeftoversNext::Stop { at },
+                ..
+            } => (now >= *at).then_some(Due::StopLeftovers),
             State::Leftovers {
                 next: LeftoversNext::Kill { at },
                 ..
@@ -89,7 +95,7 @@ impl Machine {
             State::Stop { clock } => Some(self.kill_at(*clock)),
             State::Kill { clock } => Some(clock.deadline),
             State::Leftovers {
-                next: LeftoversNext::Kill { at } | LeftoversNext::GiveUp { at },
+                next: LeftoversNext::Stop { at } | LeftoversNext::Kill { at } | LeftoversNext::GiveUp { at },
                 ..
             } => Some(*at),
             State::Serving | State::Held { .. } | State::Over => None,
@@ -103,6 +109,7 @@ impl Machine {
             Due::Look => self.look(now),
             Due::Stop(verdict) => self.stop(now, verdict),
             Due::Kill => self.kill(now),
+            Due::StopLeftovers => self.stop_leftovers(now),
             Due::KillLeftovers => self.kill_leftovers(now),
             Due::Abandon => self.abandon(now),
             Due::Finish => self.finish(now),
@@ -194,6 +201,17 @@ impl Machine {
             self.record.killed = true;
             self.enter(now, State::Kill { clock });
             self.actions.push_back(Action::KillChild);
+        }
+    }
+
+    fn stop_leftovers(&mut self, now: Instant) {
+        let (grace, reserve) = (self.rules.plan.kill_wait, self.rules.plan.reserve());
+        if let State::Leftovers { next, deadline } = &mut self.state {
+            let at = after(now, grace);
+            *next = LeftoversNext::Kill {
+                at: deadline.map_or(at, |deadline| at.min(reserved(deadline, reserve))),
+            };
+            self.actions.push_back(Action::StopLeftovers);
         }
     }
 
