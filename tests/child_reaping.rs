@@ -129,9 +129,9 @@ fn a_pid_that_is_used_again_is_nobody_we_know() {
 CHILD = """
 import os, signal, sys, time
 main = os.getpid()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
 if os.fork() == 0:
     os.setsid()
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1])
     while os.getppid() == main: time.sleep(0.001)
     while True:
         with open("/proc/sys/kernel/ns_last_pid", "w") as last: last.write(str(main - 1))

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::registry::{Asked, Registry, Turn, fine};
 use crate::support::children::{TOLD, telling};
-use crate::support::config::ROOMY;
+use crate::support::config::{ROOMY, Timing};
 use crate::support::patience::eventually;
 use crate::support::{Signal, Tidegate};
 use crate::{WIDE, hook, settled, up};
@@ -190,4 +190,35 @@ fn status_shows_a_hook_that_runs_and_why_it_has_failed_so_far() {
             .as_str()
             .is_some_and(|name| name.starts_with("http PUT http://127."))
     );
+}
+
+#[test]
+fn while_hooks_are_waited_for_everybody_is_answered_and_the_leftovers_keep_their_time() {
+    let timing = Timing {
+        kill_wait: Duration::from_secs(1),
+        ..ROOMY
+    };
+    let registry = Registry::start(|_, _| Turn::Hang);
+    let hooks = format!("{{http: {{url: '{}', timeout: 20s}}}}", registry.url());
+    // It goes at once, and leaves somebody who takes a while to say goodbye.
+    let program = "(trap 'sleep 0.3; echo goodbye; exit' TERM; while :; do sleep 0.05; done) & trap 'exit 3' USR2; echo up; while :; do sleep 0.05; done";
+    let mut tidegate = Tidegate::wrapping(["/bin/sh", "-c", program])
+        .config(format!("{}hooks: {{onDrain: [{hooks}]}}\n", timing.unmeasured()))
+        .start();
+    tidegate.stdout.wait_for("up");
+    tidegate.wait_for_phase("serving");
+    let begun = tidegate.signal(Signal::SIGTERM);
+    registry.wait_for(1);
+    tidegate.signal(Signal::SIGUSR2);
+    tidegate.wait_for_phase("leftovers");
+    assert_eq!(hook(&tidegate, 0)["state"], "running");
+    assert!(tidegate.stdout.with("goodbye").is_empty());
+    let exit = tidegate.wait();
+    assert_eq!(exit.code(), 3);
+    assert!(exit.at - begun >= timing.budget() - timing.kill_wait);
+    assert_eq!(
+        tidegate.stdout.to_the_end().last().map(|line| line.text.as_str()),
+        Some("goodbye")
+    );
+    assert_eq!(tidegate.termination().0["hooks"]["failed"], 1);
 }
