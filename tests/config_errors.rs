@@ -163,6 +163,14 @@ fn a_port_that_is_taken_is_named() {
     );
 }
 
+#[test]
+fn a_registry_without_a_scheme_is_named_with_its_mend() {
+    refused(
+        "hooks: {onDrain: [{consul: {address: 'consul:8500', serviceId: web}}]}\n",
+        &["hooks.onDrain[0].consul.address", "consul:8500", "http://"],
+    );
+}
+
 /// If it ran, it would say so.
 fn child() -> [&'static str; 3] {
     ["/bin/sh", "-c", "echo the child was started"]

@@ -153,6 +153,8 @@ fn check_finds_nothing_and_twice_is_once() {
     let once = injected(SHOP, &[]);
     assert_check_finds_nothing(&once);
     assert!(once.contains("0.0.0.0:9096"), "9095 is taken: {once}");
+    // And so is the name: a pod has it once.
+    assert!(once.contains("name: tidegate-health"), "{once}");
     assert_eq!(injected(&once, &[]), once);
 }
 
@@ -239,7 +241,7 @@ fn hooks_shells_and_message_paths_are_declared() {
 fn a_config_file_becomes_the_environments() {
     let directory = tempfile::tempdir().expect("a directory");
     let config = directory.path().join("t.yaml");
-    let text = "terminationGracePeriodSeconds: 40\ndrain: {propagation: 7s}\ninflight:\n  - prometheus: {url: 'http://127.0.0.1/', query: 'sum({x=~\"a$\"})'}\n";
+    let text = "terminationGracePeriodSeconds: 40\ndrain: {propagation: 7s}\ninflight:\n  - prometheus: {url: 'http://127.0.0.1/', query: 'sum({x=~\"$(A)$\"})'}\n";
     std::fs::write(&config, text).expect("a file");
     let output = inject(
         directory.path(),
@@ -248,6 +250,8 @@ fn a_config_file_becomes_the_environments() {
     );
     let manifest = String::from_utf8(output.stdout).expect("text");
     assert_check_finds_nothing(&manifest);
+    // The kubelet makes a $ of $$, and leaves $$(A) alone.
+    assert!(manifest.contains("$$(A)$$"), "{manifest}");
     let spec = &documents(&manifest)[1]["spec"];
     assert_eq!(spec["minReadySeconds"], 7);
     assert_eq!(spec["template"]["spec"]["terminationGracePeriodSeconds"], 40);

@@ -117,7 +117,7 @@ mod tests {
                 "tidegate.yaml:2: drain.propagaton: unknown key; did you mean drain.propagation?",
                 "tidegate.yaml:3: drain.quiet: 5 has no unit; write 5s",
                 "tidegate.yaml:5: child.stopSignal: \"SIGTREM\" is no signal; did you mean SIGTERM?",
-                "tidegate.yaml:7: inflight[0].prometheus.url: \"x\" is no URL; write it like http://127.0.0.1:9090/metrics",
+                "tidegate.yaml:7: inflight[0].prometheus.url: \"x\" has no scheme; write http:// in front of it",
                 "tidegate.yaml:8: inflight[1]: says nothing; write one of prometheus, json, tcp, exec, file, preset",
             ]
         );

@@ -41,6 +41,7 @@ pub async fn drive(
     Driver {
         fates: Changes::of(&hands.program),
         beside: Beside::default(),
+        is_late: false,
         rules: machine.rules(),
         machine,
         hands,
@@ -60,6 +61,8 @@ struct Driver {
     hands: Hands,
     fates: Changes,
     beside: Beside,
+    /// Our stop signal came when the program beside us was gone.
+    is_late: bool,
     desk: Desk,
     tell: mpsc::Sender<Heard>,
     heard: mpsc::Receiver<Heard>,
@@ -80,6 +83,11 @@ impl Driver {
                         return Ok(ended);
                     }
                 }
+            }
+            // Once the hooks of the drain have begun.
+            if std::mem::take(&mut self.is_late) && self.machine.phase() < Phase::Leftovers {
+                self.machine.handle(now, Event::Shorten(now + LAST_GRACE));
+                self.end_program(End::Beside, now);
             }
             let expiry = self.weigh_evidence(now);
             if self.machine.has_actions() {
@@ -157,10 +165,7 @@ impl Driver {
         let now = Instant::now();
         self.machine
             .handle(now, Event::Trigger(Trigger::Signal(signal.number())));
-        if self.hands.program.is_gone() && self.machine.phase() < Phase::Leftovers {
-            self.machine.handle(now, Event::Shorten(now + LAST_GRACE));
-            self.end_program(End::Beside, now);
-        }
+        self.is_late = self.hands.program.is_gone();
         None
     }
 

@@ -41,6 +41,16 @@ pub enum Deed {
 }
 
 impl Deed {
+    /// Whether what it leaves in a registry outlives us, and can be told from what others left or is harmless to
+    /// take away.
+    pub fn leaves_a_mark(&self) -> bool {
+        match self {
+            Self::Consul(consul) => consul.leaves_a_mark(),
+            Self::Eureka(eureka) => eureka.comes_back(),
+            Self::Http(_) | Self::Exec(_) | Self::Signal(_) | Self::Nacos(_) | Self::Etcd(_) => false,
+        }
+    }
+
     /// Whether it knows, as a hook of `onDrain`, how to come back.
     pub fn comes_back(&self) -> bool {
         match self {

@@ -62,6 +62,12 @@ struct Range {
 }
 
 #[derive(Deserialize)]
+struct Deleted {
+    #[serde(default)]
+    prev_kvs: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
 struct Token {
     token: String,
 }
@@ -77,16 +83,21 @@ impl Etcd {
         match (&self.held, way) {
             (Held::Key(key), Way::Out) => {
                 let key = STANDARD.encode(key);
-                let now = self
-                    .ask("/v3/kv/range", &json!({"key": key}), token, line)
-                    .await?;
-                let now: Range = understood(&now)?;
-                // Deleted by a try before this one, it is still what was left.
-                if let Some(entry) = now.kvs.into_iter().next() {
+                // A try whose answer is lost has deleted it all the same: what it was is known before.
+                if self.left.is_none() {
+                    let now = self
+                        .ask("/v3/kv/range", &json!({"key": key}), token, line)
+                        .await?;
+                    let now: Range = understood(&now)?;
+                    self.left = now.kvs.into_iter().next();
+                }
+                let delete = json!({"key": key, "prev_kv": true});
+                let deleted = self.ask("/v3/kv/deleterange", &delete, token, line).await?;
+                let deleted: Deleted = understood(&deleted)?;
+                // As it was at that very moment, whatever the app wrote since we looked.
+                if let Some(entry) = deleted.prev_kvs.into_iter().next() {
                     self.left = Some(entry);
                 }
-                self.ask("/v3/kv/deleterange", &json!({"key": key}), token, line)
-                    .await?;
             }
             (Held::Key(key), Way::Back) => {
                 // Nothing was there, so nothing comes back.
@@ -99,7 +110,7 @@ impl Etcd {
                 let revoke = json!({"ID": self.lease()?.to_string()});
                 self.ask("/v3/lease/revoke", &revoke, token, line).await?;
             }
-            (Held::Lease(_) | Held::LeaseFile(_), Way::Back) => {}
+            (Held::Lease(_) | Held::LeaseFile(_), Way::Back) | (_, Way::Anew) => {}
         }
         Ok(())
     }

@@ -4,11 +4,11 @@
 //! DELETE of the status. After a deregistration that client is told 404 at its next heartbeat, and
 //! registers anew by itself: coming back is then the client's, and so may be an unwanted one.
 
-use hyper::Method;
+use hyper::{Method, StatusCode};
 
 use super::Way;
 use super::deed::Failure;
-use super::http::Line;
+use super::http::{Line, refused};
 use crate::http::{Endpoint, Request, Trust, escaped};
 
 /// A `eureka` hook.
@@ -46,11 +46,20 @@ impl Eureka {
             (EurekaMode::OutOfService, Way::Out) => {
                 (Method::PUT, format!("{instance}/status?value=OUT_OF_SERVICE"))
             }
-            (EurekaMode::OutOfService, Way::Back) => (Method::DELETE, format!("{instance}/status?value=UP")),
+            (EurekaMode::OutOfService, Way::Back | Way::Anew) => {
+                (Method::DELETE, format!("{instance}/status?value=UP"))
+            }
             (EurekaMode::Deregister, _) => (Method::DELETE, instance),
         };
         let endpoint = self.address.below(&path)?;
-        line.succeed(Request::new(method, &endpoint, &self.trust)).await?;
-        Ok(())
+        let reply = line
+            .exchange(Request::new(method, &endpoint, &self.trust))
+            .await?;
+        // It has not registered yet, and an override ends with the lease it was for.
+        let is_unknown = way == Way::Anew && reply.status == StatusCode::NOT_FOUND;
+        match reply.status.is_success() || is_unknown {
+            true => Ok(()),
+            false => Err(refused(&reply)),
+        }
     }
 }

@@ -139,14 +139,17 @@ pub enum Way {
     Out,
     /// Back into it.
     Back,
+    /// Into it for the first time: what an earlier container of the same name left in a registry is taken away.
+    Anew,
 }
 
 impl Way {
-    /// The config's key for it, which logs and metrics use too.
+    /// Its name in logs and metrics: the config's key for it, where there is one.
     pub fn key(self) -> &'static str {
         match self {
             Self::Out => "onDrain",
             Self::Back => "onResume",
+            Self::Anew => "start",
         }
     }
 }

@@ -65,8 +65,14 @@ pub enum NacosApi {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Instance {
     weight: f64,
+    #[serde(default = "yes")]
+    enabled: bool,
     #[serde(default)]
     metadata: Value,
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// An answer of v2.
@@ -94,18 +100,23 @@ impl Nacos {
         let Some(before) = self.left.clone() else {
             return Ok(());
         };
+        let disabled = Instance {
+            enabled: false,
+            ..before.clone()
+        };
+        let weightless = Instance {
+            weight: 0.0,
+            ..before.clone()
+        };
         match (self.mode, way) {
             (NacosMode::Deregister, Way::Out) => self.ask(Method::DELETE, &[], token, line).await.map(drop),
-            (NacosMode::Deregister, Way::Back) => self.write(Method::POST, &before, true, token, line).await,
-            (NacosMode::Disable, Way::Out) => self.write(Method::PUT, &before, false, token, line).await,
-            (NacosMode::Weight, Way::Out) => {
-                let weightless = Instance {
-                    weight: 0.0,
-                    ..before
-                };
-                self.write(Method::PUT, &weightless, true, token, line).await
+            (NacosMode::Deregister, Way::Back) => self.write(Method::POST, &before, token, line).await,
+            (NacosMode::Disable, Way::Out) => self.write(Method::PUT, &disabled, token, line).await,
+            (NacosMode::Weight, Way::Out) => self.write(Method::PUT, &weightless, token, line).await,
+            (NacosMode::Disable | NacosMode::Weight, Way::Back) => {
+                self.write(Method::PUT, &before, token, line).await
             }
-            (_, Way::Back) => self.write(Method::PUT, &before, true, token, line).await,
+            (_, Way::Anew) => Ok(()),
         }?;
         if way == Way::Back {
             // It may change before it is left again.
@@ -151,7 +162,6 @@ impl Nacos {
         &self,
         method: Method,
         instance: &Instance,
-        enabled: bool,
         token: Option<&str>,
         line: &mut Line,
     ) -> Result<(), Failure> {
@@ -161,7 +171,7 @@ impl Nacos {
         };
         let changes = [
             ("weight", instance.weight.to_string()),
-            ("enabled", enabled.to_string()),
+            ("enabled", instance.enabled.to_string()),
             ("metadata", metadata),
         ];
         self.ask(method, &changes, token, line).await.map(drop)

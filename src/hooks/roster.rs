@@ -78,7 +78,8 @@ impl Outcomes {
     }
 }
 
-/// The hooks of a run. Before the first leaving it is only a list: nothing runs, nothing is dialled.
+/// The hooks of a run. Before the first leaving it is only a list: nothing runs, and nothing is dialled but where an earlier
+/// container may have left a mark.
 pub struct Roster {
     settings: HookSettings,
     reach: Option<Reach>,
@@ -97,6 +98,21 @@ impl Roster {
             wanted: watch::Sender::new(Wanted::default()),
             seen: outcomes.changed.subscribe(),
             outcomes,
+        }
+    }
+
+    /// The program serves. The first time, marks that an earlier container of the same name left in a registry are
+    /// taken away. Belongs in the runtime.
+    pub fn arrive(&mut self) {
+        let is_first = self.wanted.borrow().way().is_none();
+        if is_first
+            && self
+                .settings
+                .on_drain
+                .iter()
+                .any(|hook| hook.deed.leaves_a_mark())
+        {
+            self.want(Way::Anew);
         }
     }
 
@@ -173,10 +189,11 @@ impl Roster {
         let _ = self.seen.changed().await;
     }
 
-    /// Whether hooks of the last round are still tried.
+    /// Whether hooks that leave are still tried.
     pub fn stand(&self) -> Hooks {
+        let is_out = self.wanted.borrow().way() == Some(Way::Out);
         let all = self.outcomes.lock();
-        match all.iter().any(|outcome| outcome.state == HookState::Running) {
+        match is_out && all.iter().any(|outcome| outcome.state == HookState::Running) {
             true => Hooks::Tried,
             false => Hooks::Settled,
         }
@@ -194,7 +211,10 @@ impl Roster {
 
 /// Whether a hook of the list `of` has a part in a round of going `way`: one of `onDrain` goes back where it knows how.
 fn takes_part(of: Way, deed: &Deed, way: Way) -> bool {
-    of == way || (of == Way::Out && deed.comes_back())
+    match way {
+        Way::Out | Way::Back => of == way || (of == Way::Out && deed.comes_back()),
+        Way::Anew => of == Way::Out && deed.leaves_a_mark(),
+    }
 }
 
 /// A hook at work. It remembers, from leaving to coming back, what it left.

@@ -45,7 +45,10 @@ pub struct UrlError {
 /// What is wrong with a URL: a clause that follows it, with the mend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UrlProblem {
-    /// No scheme.
+    /// No scheme, before what would be a URL with one.
+    #[error("has no scheme; write http:// in front of it")]
+    NoScheme,
+    /// Nothing like it.
     #[error("is no URL; write it like http://127.0.0.1:9090/metrics")]
     NotAUrl,
     /// `https://`
@@ -96,7 +99,10 @@ impl Endpoint {
     }
 
     fn take_apart(url: &str) -> Result<Self, UrlProblem> {
-        let (scheme, rest) = url.split_once("://").ok_or(UrlProblem::NotAUrl)?;
+        let Some((scheme, rest)) = url.split_once("://") else {
+            let would_be = Self::take_apart(&format!("http://{url}"));
+            return Err(would_be.map_or(UrlProblem::NotAUrl, |_| UrlProblem::NoScheme));
+        };
         let (scheme, default_port) = match scheme.to_ascii_lowercase().as_str() {
             "http" => (Scheme::Http, 80),
             "https" => (Scheme::Https, 443),
@@ -364,7 +370,7 @@ mod tests {
             ),
             (
                 "127.0.0.1:9090/metrics",
-                "\"127.0.0.1:9090/metrics\" is no URL; write it like http://127.0.0.1:9090/metrics",
+                "\"127.0.0.1:9090/metrics\" has no scheme; write http:// in front of it",
             ),
             (
                 "ftp://h/",

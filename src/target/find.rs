@@ -282,6 +282,18 @@ mod tests {
     }
 
     #[test]
+    fn nobody_of_ours_is_ever_meant() {
+        let own = std::process::id() as Pid;
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
+        for ours in [own, child.id() as Pid] {
+            let found = the_one("is ours".to_owned(), |pid| Ok(pid == ours));
+            assert!(matches!(found, Err(NotFound::NotSeen { .. })), "{found:?}");
+        }
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+    }
+
+    #[test]
     fn the_one_that_started_the_others_is_meant_and_of_strangers_none() {
         let parents = BTreeMap::from([(1, 0), (10, 1), (11, 10), (12, 11), (20, 1)]);
         assert_eq!(ancestors(12, &parents), BTreeSet::from([0, 1, 10, 11]));

@@ -52,9 +52,9 @@ pub struct Numbers {
 
 /// What hooks came to, by the way they were for.
 #[derive(Clone, Debug, Default)]
-pub struct HookResults([[u64; 3]; 2]);
+pub struct HookResults([[u64; 3]; 3]);
 
-const WAYS: [Way; 2] = [Way::Out, Way::Back];
+const WAYS: [Way; 3] = [Way::Out, Way::Back, Way::Anew];
 const RESULTS: [(HookState, &str); 3] = [
     (HookState::Done, "success"),
     (HookState::Failed, "failure"),

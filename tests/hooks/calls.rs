@@ -6,6 +6,7 @@ use crate::registry::{Registry, Turn, fine};
 use crate::support::Signal;
 use crate::support::children::TOLD;
 use crate::support::http::get;
+use crate::support::patience::eventually;
 use crate::{hook, settled, up, with_hooks};
 
 #[test]
@@ -206,4 +207,103 @@ fn a_registry_over_https_is_believed_by_its_ca_alone() {
     assert!(why(2).contains("holds no certificate"), "{}", why(2));
     assert!(why(3).starts_with("TLS: "), "{}", why(3));
     assert_eq!(registry.lines(), ["PUT /x"]);
+}
+
+/// Every registry, with what it answers when all is well.
+fn registries() -> [(&'static str, String); 4] {
+    let nacos = r#"{"code": 0, "data": {"weight": 1.0}}"#;
+    [
+        ("consul: {address: 'URL', serviceId: web", "{}".to_owned()),
+        (
+            "eureka: {address: 'URL', app: WEB, instanceId: web",
+            String::new(),
+        ),
+        (
+            "nacos: {address: 'URL', serviceName: web, ip: 10.0.0.7, port: 1",
+            nacos.to_owned(),
+        ),
+        ("etcd: {address: 'URL', lease: '77'", "{}".to_owned()),
+    ]
+}
+
+/// Whether a request is of the start, where an earlier container's mark is looked for.
+fn is_of_the_start(line: &str) -> bool {
+    line.contains("/v1/agent/checks") || (line.starts_with("DELETE") && line.contains("status"))
+}
+
+#[test]
+fn every_registry_is_tried_again_after_a_500_and_a_connection_that_broke() {
+    for (text, answer) in registries() {
+        let of_the_start = std::sync::atomic::AtomicUsize::new(0);
+        let registry = Registry::start(move |asked, before| {
+            if is_of_the_start(&asked.line) {
+                of_the_start.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                return Turn::Answer(200, answer.clone());
+            }
+            match before - of_the_start.load(std::sync::atomic::Ordering::Relaxed) {
+                0 => Turn::Answer(500, String::new()),
+                1 => Turn::Drop,
+                _ => Turn::Answer(200, answer.clone()),
+            }
+        });
+        let tidegate = up(&format!("{{{}}}}}", text.replace("URL", &registry.url())), "");
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        let hook = hook(&tidegate, 0);
+        assert_eq!(
+            (&hook["state"], &hook["tries"], &hook["on"]),
+            (&"done".into(), &3.into(), &"onDrain".into()),
+            "{text}: {:?}",
+            registry.lines()
+        );
+    }
+}
+
+#[test]
+fn no_registry_that_hangs_is_waited_for_longer_than_its_timeout() {
+    for (text, answer) in registries() {
+        let registry = Registry::start(move |asked, _| match is_of_the_start(&asked.line) {
+            true => Turn::Answer(200, answer.clone()),
+            false => Turn::Hang,
+        });
+        let text = text.replace("URL", &registry.url());
+        let tidegate = up(&format!("{{{text}, timeout: 100ms, retries: 0}}}}"), "");
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        let hook = hook(&tidegate, 0);
+        assert_eq!(
+            (&hook["state"], &hook["why"]),
+            (&"failed".into(), &"no end within 100ms".into()),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn an_endless_answer_is_cut_short() {
+    let registry = Registry::start(|_, _| Turn::Endless);
+    let tidegate = up(
+        &format!("{{http: {{url: '{}', timeout: 20s}}}}", registry.url()),
+        "",
+    );
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert_eq!(hook(&tidegate, 0)["state"], "done");
+    eventually("the connection is closed", || {
+        (registry.cut_short() == 1).then_some(())
+    });
+}
+
+#[test]
+fn the_systems_authorities_are_believed_where_none_is_named() {
+    let registry = Registry::start_secure(|_, _| fine());
+    let call = format!("{{http: {{url: '{}', retries: 0}}}}", registry.url());
+    let authority = format!("{}/tests/fixtures/tls/first.pem", env!("CARGO_MANIFEST_DIR"));
+    for (variable, state) in [("SSL_CERT_FILE", "done"), ("NO_SUCH_VARIABLE", "failed")] {
+        let tidegate = with_hooks(&call, "").env(variable, &authority).start();
+        tidegate.child();
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        assert_eq!(hook(&tidegate, 0)["state"], state, "{}", hook(&tidegate, 0));
+    }
 }

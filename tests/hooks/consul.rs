@@ -12,6 +12,7 @@ fn agent(asked: &Asked, _: usize) -> Turn {
     let (method, target) = asked.line.split_once(' ').expect("a request line");
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match (method, path, query) {
+        ("GET", "/v1/agent/checks", MARKS) => Turn::Answer(200, "{}".into()),
         ("PUT", "/v1/agent/service/maintenance/web-1%2Fa", "enable=true&reason=tidegate%3A%20draining")
         | ("PUT", "/v1/agent/service/maintenance/web-1%2Fa", "enable=false")
         | ("PUT", "/v1/agent/service/deregister/web-1%2Fa", "") => fine(),
@@ -24,6 +25,14 @@ fn agent(asked: &Asked, _: usize) -> Turn {
         ("PUT", ..) => Turn::Answer(404, String::new()),
         _ => Turn::Answer(405, String::new()),
     }
+}
+
+/// `CheckID == "_service_maintenance:web-1/a"`
+const MARKS: &str = "filter=CheckID%20%3D%3D%20%22_service_maintenance%3Aweb-1%2Fa%22";
+
+/// What is asked at the start: is there a mark of ours?
+fn looked() -> String {
+    format!("GET /v1/agent/checks?{MARKS}")
 }
 
 fn consul(registry: &Registry, more: &str) -> String {
@@ -40,7 +49,8 @@ fn maintenance_begins_and_ends() {
         .env("TOKEN", "t0ken")
         .start();
     tidegate.child();
-    for _ in 0..2 {
+    registry.wait_for(1);
+    for _ in 0..10 {
         tidegate.ask(&["drain"]);
         settled(&tidegate);
         assert_eq!(hook(&tidegate, 0)["state"], "done");
@@ -54,7 +64,62 @@ fn maintenance_begins_and_ends() {
     }
     let begin = "PUT /v1/agent/service/maintenance/web-1%2Fa?enable=true&reason=tidegate%3A%20draining";
     let end = "PUT /v1/agent/service/maintenance/web-1%2Fa?enable=false";
-    assert_eq!(registry.lines(), [begin, end, begin, end]);
+    let lines = registry.lines();
+    assert_eq!((&lines[0], lines.len()), (&looked(), 21));
+    assert!(lines[1..].chunks(2).all(|turn| turn == [begin, end]), "{lines:?}");
+}
+
+#[test]
+fn a_mark_of_an_earlier_container_is_taken_away_at_the_start_and_nobody_elses() {
+    for (reason, ours) in [("tidegate: draining", true), ("disk to be replaced", false)] {
+        let registry = Registry::start(move |asked: &Asked, before| match asked.line.starts_with("GET") {
+            true => {
+                let check = serde_json::json!({"CheckID": "_service_maintenance:web-1/a", "Notes": reason, "Status": "critical"});
+                Turn::Answer(
+                    200,
+                    serde_json::json!({"_service_maintenance:web-1/a": check}).to_string(),
+                )
+            }
+            false => agent(asked, before),
+        });
+        let tidegate = crate::with_hooks(&consul(&registry, ""), "")
+            .env("TOKEN", "t0ken")
+            .start();
+        tidegate.child();
+        registry.wait_for(1);
+        settled(&tidegate);
+        let hook = hook(&tidegate, 0);
+        assert_eq!((&hook["on"], &hook["state"]), (&"start".into(), &"done".into()));
+        let end = "PUT /v1/agent/service/maintenance/web-1%2Fa?enable=false".to_owned();
+        let mut expected = vec![looked()];
+        expected.extend(ours.then_some(end));
+        assert_eq!(registry.lines(), expected);
+    }
+}
+
+#[test]
+fn a_stop_during_a_resume_leaves_it_in_maintenance() {
+    let registry = Registry::start(
+        |asked: &Asked, before| match asked.line.contains("enable=false") {
+            true => Turn::Late(std::time::Duration::from_millis(300), 200),
+            false => agent(asked, before),
+        },
+    );
+    let mut tidegate = crate::with_hooks(&consul(&registry, ""), "")
+        .env("TOKEN", "t0ken")
+        .start();
+    tidegate.child();
+    registry.wait_for(1);
+    tidegate.ask(&["drain"]);
+    registry.wait_for(2);
+    tidegate.ask(&["resume"]);
+    let back = registry.wait_for(3);
+    tidegate.signal(Signal::SIGTERM);
+    let left = registry.wait_for(4);
+    assert!(back.line.ends_with("enable=false") && left.line.contains("enable=true"));
+    assert!(left.at - back.at >= std::time::Duration::from_millis(300));
+    tidegate.wait();
+    assert_eq!(registry.asked().len(), 4);
 }
 
 #[test]

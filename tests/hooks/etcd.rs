@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::registry::{Asked, Registry, Turn};
+use crate::support::children::program;
 use crate::support::http::post;
 use crate::support::patience::eventually;
 use crate::support::ports;
@@ -129,5 +131,77 @@ fn a_lease_is_revoked_by_the_id_that_the_app_keeps() {
             .as_str()
             .is_some_and(|why| why.starts_with("it answered 404")),
         "{unknown}"
+    );
+}
+
+/// With users, as etcd's guide to authentication has it: root comes first.
+#[test]
+fn who_logs_in_may() {
+    let etcd = Etcd::start();
+    etcd.register();
+    etcd.ask("/v3/auth/user/add", &json!({"name": "root", "password": "p w"}));
+    etcd.ask("/v3/auth/user/grant", &json!({"user": "root", "role": "root"}));
+    etcd.ask("/v3/auth/enable", &json!({}));
+    assert_eq!(etcd.key(), None, "nobody may look without a token");
+    let hook_of = |password: &str| {
+        let address = etcd.address;
+        format!(
+            "{{etcd: {{address: 'http://{address}', key: web, user: root, password: '{password}', retries: 0}}}}"
+        )
+    };
+    let tidegate = up(&format!("{}, {}", hook_of("p w"), hook_of("wrong")), "");
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert_eq!(
+        hook(&tidegate, 0)["state"],
+        "done",
+        "{}",
+        tidegate.status()["hooks"]
+    );
+    assert_eq!(hook(&tidegate, 1)["state"], "failed");
+    let login = etcd.ask(
+        "/v3/auth/authenticate",
+        &json!({"name": "root", "password": "p w"}),
+    );
+    let look = std::process::Command::new(program("curl"))
+        .args(["-s", "-X", "POST", "-d", r#"{"key": "d2Vi"}"#, "-H"])
+        .arg(format!(
+            "Authorization: {}",
+            login["token"].as_str().expect("a token")
+        ))
+        .arg(format!("http://{}/v3/kv/range", etcd.address))
+        .output()
+        .expect("curl starts");
+    let found: Value = serde_json::from_slice(&look.stdout).expect("JSON");
+    assert!(found["header"].is_object() && found["kvs"].is_null(), "{found}");
+}
+
+/// The first deletion is done, and its answer is lost on the way.
+#[test]
+fn what_was_deleted_is_put_back_although_nobody_said_that_it_was_deleted() {
+    let registry = Registry::start(|asked: &Asked, before| {
+        let path = asked.line.split(' ').nth(1).expect("a path");
+        let entry = json!({"key": "d2Vi", "value": "MTAuMC4wLjc=", "lease": "77"});
+        match (path, before) {
+            ("/v3/kv/range", _) => Turn::Answer(200, json!({"kvs": [entry]}).to_string()),
+            ("/v3/kv/deleterange", 1) => Turn::Drop,
+            _ => Turn::Answer(200, "{}".into()),
+        }
+    });
+    let tidegate = up(
+        &format!("{{etcd: {{address: '{}', key: web}}}}", registry.url()),
+        "",
+    );
+    for way in ["drain", "resume"] {
+        tidegate.ask(&[way]);
+        settled(&tidegate);
+        assert_eq!(hook(&tidegate, 0)["state"], "done");
+    }
+    let last = registry.asked().pop().expect("a request");
+    let put: Value = serde_json::from_str(&last.body).expect("JSON");
+    assert_eq!(last.line, "POST /v3/kv/put");
+    assert_eq!(
+        put,
+        json!({"key": "d2Vi", "value": "MTAuMC4wLjc=", "lease": "77"})
     );
 }

@@ -23,6 +23,7 @@ fn eureka(registry: &Registry, more: &str) -> String {
 fn its_status_is_overridden_and_that_is_taken_back() {
     let registry = Registry::start(server);
     let tidegate = up(&eureka(&registry, ""), "");
+    registry.wait_for(1);
     for way in ["drain", "resume"] {
         tidegate.ask(&[way]);
         settled(&tidegate);
@@ -31,10 +32,31 @@ fn its_status_is_overridden_and_that_is_taken_back() {
     assert_eq!(
         registry.lines(),
         [
+            // Of an earlier container, perhaps.
+            "DELETE /eureka/apps/WEB/host%3Aweb%3A8080/status?value=UP",
             "PUT /eureka/apps/WEB/host%3Aweb%3A8080/status?value=OUT_OF_SERVICE",
             "DELETE /eureka/apps/WEB/host%3Aweb%3A8080/status?value=UP",
         ]
     );
+}
+
+#[test]
+fn an_instance_that_has_not_registered_has_nothing_to_be_taken_away() {
+    let registry = Registry::start(|_, _| Turn::Answer(404, String::new()));
+    let tidegate = up(&eureka(&registry, ""), "");
+    registry.wait_for(1);
+    settled(&tidegate);
+    assert_eq!(
+        (
+            hook(&tidegate, 0)["state"].as_str(),
+            hook(&tidegate, 0)["on"].as_str()
+        ),
+        (Some("done"), Some("start"))
+    );
+    // A leaving of what is not there is a failure.
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert_eq!(hook(&tidegate, 0)["state"], "failed");
 }
 
 #[test]

@@ -18,9 +18,13 @@ struct Instance {
 
 /// A server that speaks `version`, and answers 200 with a code for what it does not do, as it does.
 fn server(version: &'static str, token: Option<&'static str>) -> Registry {
+    server_with(version, token, true)
+}
+
+fn server_with(version: &'static str, token: Option<&'static str>, enabled: bool) -> Registry {
     let original = Instance {
         weight: 2.5,
-        enabled: true,
+        enabled,
         metadata: "{\"zone\":\"a b\"}".into(),
     };
     let kept: Mutex<Option<Instance>> = Mutex::new(Some(original));
@@ -57,7 +61,7 @@ fn server(version: &'static str, token: Option<&'static str>) -> Registry {
         let done = match (method, kept.clone()) {
             ("GET", Some(instance)) => {
                 let data = json!({
-                    "ip": "10.0.0.7", "port": 50051, "weight": instance.weight, "healthy": true,
+                    "ip": "10.0.0.7", "port": 50051, "weight": instance.weight, "healthy": true, "enabled": instance.enabled,
                     "metadata": serde_json::from_str::<serde_json::Value>(&instance.metadata).expect("JSON"),
                 });
                 return Turn::Answer(
@@ -171,6 +175,15 @@ fn it_is_disabled_and_all_else_of_it_is_kept() {
             wrote,
             expected.map(|(method, instance)| (method.to_owned(), instance))
         );
+    }
+}
+
+#[test]
+fn one_that_somebody_disabled_stays_so() {
+    for mode in ["", ", mode: weight", ", mode: deregister"] {
+        let wrote = there_and_back(&server_with("v2", None, false), mode);
+        let (_, back) = wrote.last().expect("a write");
+        assert_eq!(*back, instance(2.5, false), "{mode}");
     }
 }
 

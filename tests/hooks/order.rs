@@ -28,7 +28,7 @@ fn the_registry_is_left_then_the_window_passes_then_the_stop_signal_comes() {
 
 #[test]
 fn hooks_run_side_by_side() {
-    // The second is asked before the first has answered.
+    // The first answers late; the second is asked before that.
     let (one, two) = (
         Registry::start(|_, _| Turn::Late(Duration::from_millis(300), 200)),
         Registry::start(|_, _| fine()),
@@ -221,4 +221,11 @@ fn while_hooks_are_waited_for_everybody_is_answered_and_the_leftovers_keep_their
         Some("goodbye")
     );
     assert_eq!(tidegate.termination().0["hooks"]["failed"], 1);
+}
+
+#[test]
+fn nothing_wakes_up_for_hooks_before_they_are_called() {
+    let hooks = "{http: {url: 'https://127.0.0.1:1/'}}, {exec: {command: [/bin/true]}}, {etcd: {address: 'http://127.0.0.1:1', key: a}}";
+    let tidegate = up(hooks, hooks);
+    assert!(tidegate.is_still(), "it wakes up");
 }

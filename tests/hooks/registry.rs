@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +26,8 @@ pub enum Turn {
     Hang,
     /// It closes the connection instead.
     Drop,
+    /// It answers 200 and goes on talking until the other side has gone.
+    Endless,
 }
 
 /// 200 without a word.
@@ -52,6 +55,7 @@ pub struct Registry {
     address: SocketAddr,
     scheme: &'static str,
     asked: Arc<Mutex<Vec<Asked>>>,
+    gone: Arc<AtomicUsize>,
 }
 
 impl Registry {
@@ -92,11 +96,14 @@ impl Registry {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let manner: Arc<Manner> = Arc::new(manner);
         let shared = Arc::clone(&asked);
-        thread::spawn(move || accept(&listener, &manner, &shared, dress));
+        let gone = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&gone);
+        thread::spawn(move || accept(&listener, &manner, &shared, &counted, dress));
         Self {
             address,
             scheme,
             asked,
+            gone,
         }
     }
 
@@ -108,6 +115,11 @@ impl Registry {
     /// What it was asked so far.
     pub fn asked(&self) -> Vec<Asked> {
         self.asked.lock().expect("nobody panics").clone()
+    }
+
+    /// How many endless answers were not heard to the end.
+    pub fn cut_short(&self) -> usize {
+        self.gone.load(Ordering::Relaxed)
     }
 
     /// The first lines of that.
@@ -131,11 +143,12 @@ fn accept(
     listener: &TcpListener,
     manner: &Arc<Manner>,
     asked: &Arc<Mutex<Vec<Asked>>>,
+    gone: &Arc<AtomicUsize>,
     dress: impl Fn(TcpStream) -> Option<Box<dyn Wire>>,
 ) {
     while let Ok((stream, _)) = listener.accept() {
         let Some(mut wire) = dress(stream) else { continue };
-        let (manner, asked) = (Arc::clone(manner), Arc::clone(asked));
+        let (manner, asked, gone) = (Arc::clone(manner), Arc::clone(asked), Arc::clone(gone));
         thread::spawn(move || {
             let Some(request) = read(&mut wire) else { return };
             let before = {
@@ -152,6 +165,14 @@ fn accept(
                 // Until the other side gives up.
                 Turn::Hang => drop(wire.read(&mut [0])),
                 Turn::Drop => {}
+                Turn::Endless => {
+                    let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n";
+                    let mut wrote = wire.write_all(head);
+                    while wrote.is_ok() {
+                        wrote = wire.write_all(&[b'x'; 1024]);
+                    }
+                    gone.fetch_add(1, Ordering::Relaxed);
+                }
             }
         });
     }

@@ -33,6 +33,15 @@ pub fn peak_memory_kib(pid: i32) -> u64 {
         .expect("VmHWM is a number of kB")
 }
 
+/// How often the kernel has given a process the processor, or taken it.
+pub fn switches(pid: i32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
+    let counts = status.lines().filter(|line| line.contains("ctxt_switches"));
+    counts
+        .filter_map(|line| line.rsplit('\t').next()?.parse::<u64>().ok())
+        .sum()
+}
+
 /// Kills everything that carries `mark`, and, while it is still ours, `root` with all that descends from it: a
 /// program may write over its environment, as nginx does for its titles.
 pub fn end_all(root: Option<i32>, mark: &str) {

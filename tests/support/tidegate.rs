@@ -255,6 +255,16 @@ impl Running {
         self.pid
     }
 
+    /// Whether it comes to rest: not one context switch in 2 s. What was asked may still be answered before.
+    pub fn is_still(&self) -> bool {
+        let mut last = processes::switches(self.pid);
+        (0..5).any(|_| {
+            std::thread::sleep(Duration::from_secs(2));
+            let now = processes::switches(self.pid);
+            std::mem::replace(&mut last, now) == now
+        })
+    }
+
     /// Its health port, when the test's config did not choose another.
     pub fn health(&self) -> SocketAddr {
         self.health
