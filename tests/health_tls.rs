@@ -133,6 +133,7 @@ async fn half_a_handshake_is_not_waited_for_at_the_end() {
 fn files_that_make_no_identity_are_one_line_and_125() {
     let (cert, key) = (fixture("first.pem"), fixture("first.key"));
     let (other, nowhere) = (fixture("second.key"), Path::new("/nowhere/tls.key"));
+    let directory = tempfile::tempdir().unwrap();
     for (cert, key, wanted) in [
         (
             cert.as_path(),
@@ -152,10 +153,7 @@ fn files_that_make_no_identity_are_one_line_and_125() {
         (cert.as_path(), other.as_path(), "make no identity: "),
     ] {
         let ended = Command::new(env!("CARGO_BIN_EXE_tidegate"))
-            .args([
-                "--listen",
-                &format!("unix:{}/h", tempfile::tempdir().unwrap().keep().display()),
-            ])
+            .args(["--listen", &format!("unix:{}/h", directory.path().display())])
             .args(["--", "/bin/echo", "started"])
             .env("TIDEGATE_HEALTH_TLS_CERT", cert)
             .env("TIDEGATE_HEALTH_TLS_KEY", key)

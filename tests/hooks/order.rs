@@ -7,7 +7,7 @@ use crate::support::children::{TOLD, telling};
 use crate::support::config::{ROOMY, Timing};
 use crate::support::patience::eventually;
 use crate::support::{Signal, Tidegate};
-use crate::{WIDE, hook, settled, up};
+use crate::{WIDE, hook, up};
 
 fn call(registry: &Registry, path: &str) -> String {
     format!("{{http: {{url: '{}/{path}'}}}}", registry.url())
@@ -28,15 +28,16 @@ fn the_registry_is_left_then_the_window_passes_then_the_stop_signal_comes() {
 
 #[test]
 fn hooks_run_side_by_side() {
-    // The first answers late; the second is asked before that.
-    let (one, two) = (
-        Registry::start(|_, _| Turn::Late(Duration::from_millis(300), 200)),
-        Registry::start(|_, _| fine()),
-    );
-    let tidegate = up(&format!("{}, {}", call(&one, ""), call(&two, "")), "");
+    // The first is never answered, and still tried when the second is done.
+    let (one, two) = (Registry::start(|_, _| Turn::Hang), Registry::start(|_, _| fine()));
+    let patient = format!("{{http: {{url: '{}', timeout: 20s}}}}", one.url());
+    let tidegate = up(&format!("{patient}, {}", call(&two, "")), "");
     tidegate.ask(&["drain"]);
-    settled(&tidegate);
-    assert!(two.wait_for(1).at < one.wait_for(1).at + Duration::from_millis(300));
+    eventually("the second is done", || {
+        (hook(&tidegate, 1)["state"] == "done").then_some(())
+    });
+    one.wait_for(1);
+    assert_eq!(hook(&tidegate, 0)["state"], "running");
 }
 
 #[test]

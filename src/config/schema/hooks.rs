@@ -45,7 +45,25 @@ section! {
     }
 }
 
-section! {
+/// A section that is a call over HTTP: its own keys, and those that every call has.
+macro_rules! call {
+    ($(#[$meta:meta])* $name:ident { $($keys:tt)* }) => {
+        section! {
+            $(#[$meta])*
+            $name {
+                $($keys)*
+                /// The CA certificates that are believed.
+                ca: PathBuf = "ca",
+                /// A slower try has failed.
+                timeout: Duration = "timeout",
+                /// So many tries after the first.
+                retries: u64 = "retries",
+            }
+        }
+    };
+}
+
+call! {
     /// `consul`
     Consul {
         /// The agent.
@@ -58,12 +76,6 @@ section! {
         token: Secret = "token",
         /// What brings a deregistered service back: the JSON of a registration.
         registration: String = "registration",
-        /// The CA certificates that are believed.
-        ca: PathBuf = "ca",
-        /// A slower try has failed.
-        timeout: Duration = "timeout",
-        /// So many tries after the first.
-        retries: u64 = "retries",
     }
 }
 
@@ -72,7 +84,7 @@ words! { ConsulMode, "maintenance or deregister" {
     Deregister = "deregister",
 } }
 
-section! {
+call! {
     /// `eureka`
     Eureka {
         /// The registry, with its path.
@@ -83,12 +95,6 @@ section! {
         instance_id: String = "instanceId",
         /// How it is taken out.
         mode: EurekaMode = "mode",
-        /// The CA certificates that are believed.
-        ca: PathBuf = "ca",
-        /// A slower try has failed.
-        timeout: Duration = "timeout",
-        /// So many tries after the first.
-        retries: u64 = "retries",
     }
 }
 
@@ -97,7 +103,7 @@ words! { EurekaMode, "outOfService or deregister" {
     Deregister = "deregister",
 } }
 
-section! {
+call! {
     /// `nacos`
     Nacos {
         /// The registry.
@@ -124,12 +130,6 @@ section! {
         user: String = "user",
         /// And our password.
         password: Secret = "password",
-        /// The CA certificates that are believed.
-        ca: PathBuf = "ca",
-        /// A slower try has failed.
-        timeout: Duration = "timeout",
-        /// So many tries after the first.
-        retries: u64 = "retries",
     }
 }
 
@@ -144,7 +144,7 @@ words! { NacosApi, "v1 or v2" {
     V2 = "v2",
 } }
 
-section! {
+call! {
     /// `etcd`
     Etcd {
         /// The endpoint.
@@ -159,16 +159,10 @@ section! {
         user: String = "user",
         /// And our password.
         password: Secret = "password",
-        /// The CA certificates that are believed.
-        ca: PathBuf = "ca",
-        /// A slower try has failed.
-        timeout: Duration = "timeout",
-        /// So many tries after the first.
-        retries: u64 = "retries",
     }
 }
 
-section! {
+call! {
     /// `http`
     HttpHook {
         /// GET, PUT, POST, DELETE, …
@@ -181,12 +175,6 @@ section! {
         body: String = "body",
         /// The statuses that are a success.
         expect: Vec<StatusCode> = "expect",
-        /// The CA certificates that are believed.
-        ca: PathBuf = "ca",
-        /// A slower try has failed.
-        timeout: Duration = "timeout",
-        /// So many tries after the first.
-        retries: u64 = "retries",
     }
 }
 
