@@ -103,6 +103,7 @@ impl Driver {
             ];
             let wake = moments.into_iter().flatten().min();
             let listening = self.wants_evidence() || self.desk.is_followed();
+            let arriving = self.machine.phase() == Phase::Serving && self.hands.hooks.has_to_arrive();
             let signals_turn = self.signals_in_a_row < AT_ONCE;
             self.signals_in_a_row += 1;
             tokio::select! {
@@ -118,6 +119,7 @@ impl Driver {
                 Some(asked) = self.desk.next() => self.attend(asked),
                 () = self.hands.board.changed(), if listening => {}
                 () = self.hands.hooks.changed(), if listening || self.machine.phase() == Phase::Leftovers => {}
+                () = self.hands.board.serving(), if arriving => self.hands.hooks.arrive(),
                 () = at(wake) => self.tick(),
                 // Other tasks and the clock have had their turn, and there was nothing.
                 () = tokio::task::yield_now(), if !signals_turn => {}

@@ -91,7 +91,6 @@ impl Hands {
                 // In this order: what was said before the drain is never shown again.
                 self.judge.begin();
                 self.board.undrain();
-                self.hooks.arrive();
             }
             Action::ShowNotServing => {
                 self.board.drain();

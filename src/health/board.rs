@@ -43,6 +43,8 @@ struct Shared {
     /// A line of the board is other than before: the crier's turn.
     news: Notify,
     evidence_changed: Notify,
+    /// The same as `news`, for whoever waits until the child serves.
+    turned: Notify,
 }
 
 #[derive(Debug)]
@@ -86,6 +88,7 @@ impl Board {
             books: Mutex::new(books),
             news: Notify::new(),
             evidence_changed: Notify::new(),
+            turned: Notify::new(),
         };
         Self {
             shared: Arc::new(shared),
@@ -205,6 +208,13 @@ impl Board {
         self.shared.evidence_changed.notified().await;
     }
 
+    /// Waits until [`OVERALL`] shows SERVING. For one waiter, the driver.
+    pub async fn serving(&self) {
+        while self.status(OVERALL) != Some(Status::Serving) {
+            self.shared.turned.notified().await;
+        }
+    }
+
     /// Notes that `peer` asked and was answered `status`.
     pub(super) fn probed(&self, peer: Peer, status: ServingStatus, now: Instant) {
         let change = self.books().evidence.probed(peer, status, now);
@@ -274,6 +284,7 @@ impl Board {
     fn announce(&self, news: News) {
         if news == News::Some {
             self.shared.news.notify_one();
+            self.shared.turned.notify_one();
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use super::deed::Doer;
+use super::deed::{Doer, Tried};
 use super::outcome::{HookState, Outcome};
 use super::roster::{Outcomes, Wanted};
 use super::{Patience, Way};
@@ -16,6 +16,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// A registry that does not know the instance yet is asked again for so long: what an earlier one left there is forgotten
+/// by then (Nacos: 30 s without a heartbeat, and 60 s of memory).
+const LONGEST_MEMORY: Duration = Duration::from_secs(120);
 
 /// The most the pause before retry `number`, from 1, can be.
 pub(super) fn longest_pause(number: u32) -> Duration {
@@ -41,31 +45,40 @@ pub(super) async fn attempt(
 ) -> Outcome {
     let begun = Instant::now();
     let mut outcome = Outcome::running(doer.name(), way);
+    let mut failures = 0;
     let state = loop {
         outcome.tries += 1;
         let failure = match tokio::time::timeout(patience.timeout, doer.once(way)).await {
-            Ok(Ok(())) => {
+            Ok(Ok(Tried::NotYet)) if begun.elapsed() < LONGEST_MEMORY => None,
+            Ok(Ok(Tried::Done | Tried::NotYet)) => {
                 outcome.why = None;
                 break HookState::Done;
             }
-            Ok(Err(failure)) => failure.0,
-            Err(_) => format!("no end within {:?}", patience.timeout),
+            Ok(Err(failure)) => Some(failure.0),
+            Err(_) => Some(format!("no end within {:?}", patience.timeout)),
         };
-        let is_last = outcome.tries > patience.retries;
-        warn!(
-            target: "hooks", hook = doer.name(), on = way.key(), attempt = outcome.tries,
-            "{failure}{}", if is_last { "; given up" } else { "" }
-        );
-        outcome.why = Some(failure);
-        if is_last {
-            break HookState::Failed;
-        }
+        let rest = match failure {
+            None => LONGEST_PAUSE,
+            Some(failure) => {
+                failures += 1;
+                let is_last = failures > patience.retries;
+                warn!(
+                    target: "hooks", hook = doer.name(), on = way.key(), attempt = outcome.tries,
+                    "{failure}{}", if is_last { "; given up" } else { "" }
+                );
+                outcome.why = Some(failure);
+                if is_last {
+                    break HookState::Failed;
+                }
+                pause(failures)
+            }
+        };
         outcomes.note(doer.seat(), &outcome);
         let other_way = wanted.wait_for(|wanted| wanted.way() != Some(way));
         tokio::select! {
             biased;
             _ = other_way => break HookState::Abandoned,
-            () = tokio::time::sleep(pause(outcome.tries)) => {}
+            () = tokio::time::sleep(rest) => {}
         }
     };
     outcome.over(state, begun.elapsed());

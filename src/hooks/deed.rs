@@ -21,6 +21,15 @@ impl<E: std::error::Error> From<E> for Failure {
     }
 }
 
+/// What a try came to that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tried {
+    /// It is done.
+    Done,
+    /// The registry does not know the instance yet: it has to be asked again.
+    NotYet,
+}
+
 /// What a hook does.
 #[derive(Clone, Debug)]
 pub enum Deed {
@@ -47,7 +56,8 @@ impl Deed {
         match self {
             Self::Consul(consul) => consul.leaves_a_mark(),
             Self::Eureka(eureka) => eureka.comes_back(),
-            Self::Http(_) | Self::Exec(_) | Self::Signal(_) | Self::Nacos(_) | Self::Etcd(_) => false,
+            Self::Nacos(nacos) => nacos.leaves_a_mark(),
+            Self::Http(_) | Self::Exec(_) | Self::Signal(_) | Self::Etcd(_) => false,
         }
     }
 
@@ -101,16 +111,17 @@ impl Doer {
     }
 
     /// Tries once. Dropped before its end, it leaves no program running and no connection open.
-    pub async fn once(&mut self, way: Way) -> Result<(), Failure> {
+    pub async fn once(&mut self, way: Way) -> Result<Tried, Failure> {
         let line = &mut self.line;
-        match &mut self.deed {
+        let done = match &mut self.deed {
             Deed::Http(call) => call.make(line).await,
             Deed::Exec(command) => exec::run(command, way, &self.name, &self.reach.spawner).await,
             Deed::Signal(signal) => Ok(self.reach.program.signal(*signal, self.reach.target)?),
             Deed::Consul(consul) => consul.go(way, line).await,
             Deed::Eureka(eureka) => eureka.go(way, line).await,
-            Deed::Nacos(nacos) => nacos.go(way, line).await,
+            Deed::Nacos(nacos) => return nacos.go(way, line).await,
             Deed::Etcd(etcd) => etcd.go(way, line).await,
-        }
+        };
+        done.map(|()| Tried::Done)
     }
 }

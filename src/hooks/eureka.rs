@@ -4,7 +4,9 @@
 //! DELETE of the status. After a deregistration that client is told 404 at its next heartbeat, and
 //! registers anew by itself: coming back is then the client's, and so may be an unwanted one.
 
+use hyper::header::{ACCEPT, HeaderValue};
 use hyper::{Method, StatusCode};
+use serde::Deserialize;
 
 use super::Way;
 use super::deed::Failure;
@@ -35,31 +37,66 @@ pub enum EurekaMode {
     Deregister,
 }
 
+/// The override we set, and may take away.
+const OUT_OF_SERVICE: &str = "OUT_OF_SERVICE";
+
+/// An instance, of which nothing else is read.
+#[derive(Deserialize)]
+struct Found {
+    instance: Overridden,
+}
+
+/// Its override, which servers spell in two ways.
+#[derive(Deserialize)]
+struct Overridden {
+    #[serde(default, rename = "overriddenStatus")]
+    status: String,
+    #[serde(default, rename = "overriddenstatus")]
+    status_as_of_old: String,
+}
+
 impl Eureka {
     pub(super) fn comes_back(&self) -> bool {
         self.mode == EurekaMode::OutOfService
     }
 
     pub(super) async fn go(&self, way: Way, line: &mut Line) -> Result<(), Failure> {
-        let instance = format!("/apps/{}/{}", escaped(&self.app), escaped(&self.instance_id));
-        let (method, path) = match (self.mode, way) {
-            (EurekaMode::OutOfService, Way::Out) => {
-                (Method::PUT, format!("{instance}/status?value=OUT_OF_SERVICE"))
-            }
-            (EurekaMode::OutOfService, Way::Back | Way::Anew) => {
-                (Method::DELETE, format!("{instance}/status?value=UP"))
-            }
-            (EurekaMode::Deregister, _) => (Method::DELETE, instance),
-        };
-        let endpoint = self.address.below(&path)?;
-        let reply = line
-            .exchange(Request::new(method, &endpoint, &self.trust))
-            .await?;
-        // It has not registered yet, and an override ends with the lease it was for.
-        let is_unknown = way == Way::Anew && reply.status == StatusCode::NOT_FOUND;
-        match reply.status.is_success() || is_unknown {
-            true => Ok(()),
-            false => Err(refused(&reply)),
+        if way == Way::Anew && !self.is_out_of_service(line).await? {
+            return Ok(());
         }
+        let (method, below) = match (self.mode, way) {
+            (EurekaMode::OutOfService, Way::Out) => (Method::PUT, "/status?value=OUT_OF_SERVICE"),
+            (EurekaMode::OutOfService, Way::Back) => (Method::DELETE, "/status?value=UP"),
+            // UNKNOWN, until the client says more: it alone knows whether the program is up.
+            (EurekaMode::OutOfService, Way::Anew) => (Method::DELETE, "/status"),
+            (EurekaMode::Deregister, _) => (Method::DELETE, ""),
+        };
+        let endpoint = self.address.below(&format!("{}{below}", self.instance()))?;
+        line.succeed(Request::new(method, &endpoint, &self.trust)).await?;
+        Ok(())
+    }
+
+    /// Whether a container before this one may have left it so. One that has not registered yet has no override, which
+    /// ends with the lease it was for.
+    async fn is_out_of_service(&self, line: &mut Line) -> Result<bool, Failure> {
+        let endpoint = self.address.below(&self.instance())?;
+        let mut request = Request::new(Method::GET, &endpoint, &self.trust);
+        request.header(ACCEPT, HeaderValue::from_static("application/json"));
+        let reply = line.exchange(request).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(false);
+        }
+        if !reply.status.is_success() {
+            return Err(refused(&reply));
+        }
+        let Found { instance } = serde_json::from_slice(&reply.body)
+            .map_err(|_| Failure("the instance is not understood".to_owned()))?;
+        Ok([instance.status, instance.status_as_of_old]
+            .iter()
+            .any(|status| status == OUT_OF_SERVICE))
+    }
+
+    fn instance(&self) -> String {
+        format!("/apps/{}/{}", escaped(&self.app), escaped(&self.instance_id))
     }
 }

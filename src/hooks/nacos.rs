@@ -2,17 +2,27 @@
 //!
 //! An update of an instance replaces all of it, so the instance is read first and written back with one thing
 //! changed; coming back writes what was there before.
+//!
+//! An update is remembered beyond the instance itself (`nacos.naming.clean.expired-metadata.expired-time`, 60 s), and
+//! holds for whoever registers under the same address: a container that starts again is as its predecessor was
+//! left. So what we take out carries a [`MARK`] among its metadata, by which our successor knows it.
 
-use hyper::Method;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
+use hyper::{Method, StatusCode};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::Way;
-use super::deed::Failure;
-use super::http::Line;
+use super::deed::{Failure, Tried};
+use super::http::{Line, refused};
 use crate::http::{Endpoint, Reply, Request, Trust, escaped};
 use crate::secret::Secret;
+
+/// The key, among an instance's metadata, of the weight it had before we took it out.
+const MARK: &str = "tidegate-draining";
+
+/// The code of what is not there, in v2 (com.alibaba.nacos.api.model.v2.ErrorCode).
+const RESOURCE_NOT_FOUND: i64 = 20004;
 
 /// A `nacos` hook.
 #[derive(Clone, Debug)]
@@ -68,7 +78,14 @@ pub struct Instance {
     #[serde(default = "yes")]
     enabled: bool,
     #[serde(default)]
-    metadata: Value,
+    metadata: Map<String, Value>,
+}
+
+/// An instance as it is found.
+struct Found {
+    /// As it was before one of us took it out.
+    before: Instance,
+    is_marked: bool,
 }
 
 fn yes() -> bool {
@@ -91,25 +108,39 @@ struct Login {
 }
 
 impl Nacos {
-    pub(super) async fn go(&mut self, way: Way, line: &mut Line) -> Result<(), Failure> {
+    pub(super) fn leaves_a_mark(&self) -> bool {
+        self.mode != NacosMode::Deregister
+    }
+
+    pub(super) async fn go(&mut self, way: Way, line: &mut Line) -> Result<Tried, Failure> {
         let token = self.log_in(line).await?;
         let token = token.as_deref();
+        if way == Way::Anew {
+            return self.unmark(token, line).await;
+        }
         if self.left.is_none() {
-            self.left = Some(self.instance(token, line).await?);
+            let found = self.find(token, line).await?;
+            let found = found.ok_or_else(|| Failure("the instance is not registered there".to_owned()))?;
+            self.left = Some(found.before);
         }
         let Some(before) = self.left.clone() else {
-            return Ok(());
+            return Ok(Tried::Done);
         };
         let disabled = Instance {
             enabled: false,
-            ..before.clone()
+            // What somebody else had disabled is not ours to enable.
+            ..if before.enabled {
+                before.marked()
+            } else {
+                before.clone()
+            }
         };
         let weightless = Instance {
             weight: 0.0,
-            ..before.clone()
+            ..before.marked()
         };
         match (self.mode, way) {
-            (NacosMode::Deregister, Way::Out) => self.ask(Method::DELETE, &[], token, line).await.map(drop),
+            (NacosMode::Deregister, Way::Out) => self.ask(Method::DELETE, &[], token, line).await,
             (NacosMode::Deregister, Way::Back) => self.write(Method::POST, &before, token, line).await,
             (NacosMode::Disable, Way::Out) => self.write(Method::PUT, &disabled, token, line).await,
             (NacosMode::Weight, Way::Out) => self.write(Method::PUT, &weightless, token, line).await,
@@ -122,7 +153,18 @@ impl Nacos {
             // It may change before it is left again.
             self.left = None;
         }
-        Ok(())
+        Ok(Tried::Done)
+    }
+
+    /// Gives back what a container before this one took out.
+    async fn unmark(&self, token: Option<&str>, line: &mut Line) -> Result<Tried, Failure> {
+        let Some(found) = self.find(token, line).await? else {
+            return Ok(Tried::NotYet);
+        };
+        if found.is_marked {
+            self.write(Method::PUT, &found.before, token, line).await?;
+        }
+        Ok(Tried::Done)
     }
 
     async fn log_in(&self, line: &mut Line) -> Result<Option<String>, Failure> {
@@ -145,16 +187,43 @@ impl Nacos {
         Ok(Some(login.access_token))
     }
 
-    /// The instance as it is now.
-    async fn instance(&self, token: Option<&str>, line: &mut Line) -> Result<Instance, Failure> {
-        let reply = self.ask(Method::GET, &[], token, line).await?;
-        match self.api {
-            NacosApi::V1 => understood(&reply, "the instance"),
+    /// The instance, if it is registered.
+    async fn find(&self, token: Option<&str>, line: &mut Line) -> Result<Option<Found>, Failure> {
+        let endpoint = self.address.below(&self.path(&[], token))?;
+        let reply = line
+            .exchange(Request::new(Method::GET, &endpoint, &self.trust))
+            .await?;
+        if is_not_there(&reply) {
+            return Ok(None);
+        }
+        if !reply.status.is_success() {
+            return Err(refused(&reply));
+        }
+        let instance: Instance = match self.api {
+            NacosApi::V1 => understood(&reply, "the instance")?,
             NacosApi::V2 => {
                 let envelope: Envelope = understood(&reply, "its answer")?;
+                if envelope.code == RESOURCE_NOT_FOUND {
+                    return Ok(None);
+                }
                 Instance::deserialize(envelope.data)
-                    .map_err(|_| Failure("the instance is not understood".to_owned()))
+                    .map_err(|_| Failure("the instance is not understood".to_owned()))?
             }
+        };
+        Ok(Some(self.found(instance)))
+    }
+
+    fn found(&self, mut instance: Instance) -> Found {
+        let mark = instance.metadata.remove(MARK);
+        if let Some(mark) = &mark {
+            let weight = mark.as_str().and_then(|text| text.parse().ok());
+            instance.weight = weight.filter(|weight: &f64| weight.is_finite()).unwrap_or(1.0);
+            // What was disabled before us has no mark of disabling.
+            instance.enabled |= self.mode == NacosMode::Disable;
+        }
+        Found {
+            before: instance,
+            is_marked: mark.is_some(),
         }
     }
 
@@ -165,16 +234,12 @@ impl Nacos {
         token: Option<&str>,
         line: &mut Line,
     ) -> Result<(), Failure> {
-        let metadata = match &instance.metadata {
-            Value::Null => "{}".to_owned(),
-            metadata => metadata.to_string(),
-        };
         let changes = [
             ("weight", instance.weight.to_string()),
             ("enabled", instance.enabled.to_string()),
-            ("metadata", metadata),
+            ("metadata", Value::from(instance.metadata.clone()).to_string()),
         ];
-        self.ask(method, &changes, token, line).await.map(drop)
+        self.ask(method, &changes, token, line).await
     }
 
     async fn ask(
@@ -183,7 +248,21 @@ impl Nacos {
         more: &[(&str, String)],
         token: Option<&str>,
         line: &mut Line,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<(), Failure> {
+        let endpoint = self.address.below(&self.path(more, token))?;
+        let reply = line.succeed(Request::new(method, &endpoint, &self.trust)).await?;
+        let is_done = match self.api {
+            NacosApi::V1 => reply.body.trim_ascii() == b"ok",
+            NacosApi::V2 => understood::<Envelope>(&reply, "its answer")?.code == 0,
+        };
+        match is_done {
+            true => Ok(()),
+            false => Err(Failure("it answered 200, and that it was not done".to_owned())),
+        }
+    }
+
+    /// The instance's own path and query, with what is to be written.
+    fn path(&self, more: &[(&str, String)], token: Option<&str>) -> String {
         let api = match self.api {
             NacosApi::V1 => "v1",
             NacosApi::V2 => "v2",
@@ -201,20 +280,7 @@ impl Nacos {
             .iter()
             .map(|(name, value)| format!("{name}={}", escaped(value)))
             .collect();
-        let path = format!("{}/{api}/ns/instance?{}", self.context(), query.join("&"));
-        let endpoint = self.address.below(&path)?;
-        let reply = line
-            .succeed(Request::new(method.clone(), &endpoint, &self.trust))
-            .await?;
-        let is_done = match (self.api, method) {
-            (NacosApi::V1, Method::GET) => true,
-            (NacosApi::V1, _) => reply.body.trim_ascii() == b"ok",
-            (NacosApi::V2, _) => understood::<Envelope>(&reply, "its answer")?.code == 0,
-        };
-        match is_done {
-            true => Ok(reply),
-            false => Err(Failure("it answered 200, and that it was not done".to_owned())),
-        }
+        format!("{}/{api}/ns/instance?{}", self.context(), query.join("&"))
     }
 
     fn context(&self) -> &'static str {
@@ -222,6 +288,26 @@ impl Nacos {
             "/" => "/nacos",
             _ => "",
         }
+    }
+}
+
+impl Instance {
+    fn marked(&self) -> Self {
+        let mut marked = self.clone();
+        marked
+            .metadata
+            .insert(MARK.to_owned(), Value::from(self.weight.to_string()));
+        marked
+    }
+}
+
+/// Whether an answer says that there is no such instance. Servers before 2.0 say that with a 500.
+fn is_not_there(reply: &Reply) -> bool {
+    let says = |text: &str| reply.body.windows(text.len()).any(|part| part == text.as_bytes());
+    match reply.status {
+        StatusCode::NOT_FOUND => true,
+        StatusCode::INTERNAL_SERVER_ERROR => says("no ips found") || says("no matched ip found"),
+        _ => false,
     }
 }
 

@@ -101,17 +101,15 @@ impl Roster {
         }
     }
 
-    /// The program serves. The first time, marks that an earlier container of the same name left in a registry are
-    /// taken away. Belongs in the runtime.
+    /// Whether marks that an earlier container of the same name may have left in a registry are still to be taken away.
+    pub fn has_to_arrive(&self) -> bool {
+        let mut hooks = self.settings.on_drain.iter();
+        self.wanted.borrow().way().is_none() && hooks.any(|hook| hook.deed.leaves_a_mark())
+    }
+
+    /// Takes them away: the program serves for the first time. Belongs in the runtime.
     pub fn arrive(&mut self) {
-        let is_first = self.wanted.borrow().way().is_none();
-        if is_first
-            && self
-                .settings
-                .on_drain
-                .iter()
-                .any(|hook| hook.deed.leaves_a_mark())
-        {
+        if self.has_to_arrive() {
             self.want(Way::Anew);
         }
     }

@@ -1,13 +1,14 @@
 //! `http` hooks: tries, failures, secrets, https.
 
+use std::path::Path;
 use std::time::Duration;
 
 use crate::registry::{Registry, Turn, fine};
-use crate::support::Signal;
 use crate::support::children::TOLD;
 use crate::support::http::get;
 use crate::support::patience::eventually;
-use crate::{hook, settled, up, with_hooks};
+use crate::support::{Running, Signal};
+use crate::{hook, not_ready, settled, up, with_hooks};
 
 #[test]
 fn it_is_tried_again_until_it_is_done() {
@@ -226,29 +227,25 @@ fn registries() -> [(&'static str, String); 4] {
     ]
 }
 
-/// Whether a request is of the start, where an earlier container's mark is looked for.
-fn is_of_the_start(line: &str) -> bool {
-    line.contains("/v1/agent/checks") || (line.starts_with("DELETE") && line.contains("status"))
+/// One of them, on a program that has never served: nothing is asked of it at the start.
+fn only_leaving(text: &str) -> Running {
+    let (tidegate, _) = not_ready(&format!("{{{text}}}}}"), Path::new("/no/such/file"));
+    let tidegate = tidegate.start();
+    tidegate.child();
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    tidegate
 }
 
 #[test]
 fn every_registry_is_tried_again_after_a_500_and_a_connection_that_broke() {
     for (text, answer) in registries() {
-        let of_the_start = std::sync::atomic::AtomicUsize::new(0);
-        let registry = Registry::start(move |asked, before| {
-            if is_of_the_start(&asked.line) {
-                of_the_start.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-                return Turn::Answer(200, answer.clone());
-            }
-            match before - of_the_start.load(std::sync::atomic::Ordering::Relaxed) {
-                0 => Turn::Answer(500, String::new()),
-                1 => Turn::Drop,
-                _ => Turn::Answer(200, answer.clone()),
-            }
+        let registry = Registry::start(move |_, before| match before {
+            0 => Turn::Answer(500, String::new()),
+            1 => Turn::Drop,
+            _ => Turn::Answer(200, answer.clone()),
         });
-        let tidegate = up(&format!("{{{}}}}}", text.replace("URL", &registry.url())), "");
-        tidegate.ask(&["drain"]);
-        settled(&tidegate);
+        let tidegate = only_leaving(&text.replace("URL", &registry.url()));
         let hook = hook(&tidegate, 0);
         assert_eq!(
             (&hook["state"], &hook["tries"], &hook["on"]),
@@ -261,15 +258,10 @@ fn every_registry_is_tried_again_after_a_500_and_a_connection_that_broke() {
 
 #[test]
 fn no_registry_that_hangs_is_waited_for_longer_than_its_timeout() {
-    for (text, answer) in registries() {
-        let registry = Registry::start(move |asked, _| match is_of_the_start(&asked.line) {
-            true => Turn::Answer(200, answer.clone()),
-            false => Turn::Hang,
-        });
+    for (text, _) in registries() {
+        let registry = Registry::start(|_, _| Turn::Hang);
         let text = text.replace("URL", &registry.url());
-        let tidegate = up(&format!("{{{text}, timeout: 100ms, retries: 0}}}}"), "");
-        tidegate.ask(&["drain"]);
-        settled(&tidegate);
+        let tidegate = only_leaving(&format!("{text}, timeout: 100ms, retries: 0"));
         let hook = hook(&tidegate, 0);
         assert_eq!(
             (&hook["state"], &hook["why"]),

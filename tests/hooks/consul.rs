@@ -2,6 +2,8 @@
 
 use crate::registry::{Asked, Registry, Turn, fine};
 use crate::support::Signal;
+use crate::support::http::get;
+use crate::support::patience::eventually;
 use crate::{hook, settled, up};
 
 /// Answers as the agent: 403 without the token, 404 for what it does not know, 405 for another method.
@@ -154,4 +156,38 @@ fn what_the_agent_refuses_is_said() {
     tidegate.stderr.wait_for("the variable TOKEN is not set");
     tidegate.wait();
     assert!(registry.asked().is_empty());
+}
+
+#[test]
+fn a_mark_of_an_earlier_container_stays_until_the_program_serves() {
+    let registry = Registry::start(agent);
+    let room = tempfile::tempdir().expect("a directory");
+    let ready = room.path().join("ready");
+    let (tidegate, health) = crate::not_ready(&consul(&registry, ""), &ready);
+    let tidegate = tidegate.env("TOKEN", "t0ken").start();
+    tidegate.child();
+    eventually("it is known not to be ready", || {
+        let answer = get(health, "/readyz").ok()?;
+        answer.body.starts_with("not serving").then_some(())
+    });
+    assert!(registry.asked().is_empty(), "{:?}", registry.lines());
+    std::fs::write(&ready, "").expect("written");
+    assert_eq!(registry.wait_for(1).line, looked());
+    settled(&tidegate);
+    // Only the first time.
+    std::fs::remove_file(&ready).expect("removed");
+    eventually("it is not ready again", || {
+        (get(health, "/readyz").ok()?.status == 503).then_some(())
+    });
+    std::fs::write(&ready, "").expect("written");
+    eventually("it is ready again", || {
+        (get(health, "/readyz").ok()?.status == 200).then_some(())
+    });
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert!(
+        registry.lines()[1].contains("enable=true"),
+        "{:?}",
+        registry.lines()
+    );
 }

@@ -12,6 +12,8 @@ mod order;
 mod programs;
 mod registry;
 
+use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -39,6 +41,20 @@ fn up(on_drain: &str, on_resume: &str) -> Running {
     let tidegate = with_hooks(on_drain, on_resume).start();
     tidegate.child();
     tidegate
+}
+
+/// The same, of a program that does not serve before `ready` exists; so nothing is taken away at the start until then.
+fn not_ready(on_drain: &str, ready: &Path) -> (Tidegate, SocketAddr) {
+    let health = support::ports::free();
+    let check = format!(
+        "{{name: ready, exec: {{command: [/usr/bin/test, -e, '{}']}}, interval: 100ms, failures: 1}}",
+        ready.display()
+    );
+    let config = format!(
+        "{}health: {{listen: {health}, checks: [{check}]}}\nhooks: {{onDrain: [{on_drain}]}}\n",
+        WIDE.unmeasured()
+    );
+    (Tidegate::wrapping(telling(&[])).config(config), health)
 }
 
 /// A hook in `status`.

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::registry::{Asked, Registry, Turn};
+use crate::support::Signal;
+use crate::support::patience::eventually;
 use crate::{hook, settled, up};
 
 /// The one instance it knows.
@@ -13,7 +15,7 @@ use crate::{hook, settled, up};
 struct Instance {
     weight: f64,
     enabled: bool,
-    metadata: String,
+    metadata: Value,
 }
 
 /// A server that speaks `version`, and answers 200 with a code for what it does not do, as it does.
@@ -25,7 +27,7 @@ fn server_with(version: &'static str, token: Option<&'static str>, enabled: bool
     let original = Instance {
         weight: 2.5,
         enabled,
-        metadata: "{\"zone\":\"a b\"}".into(),
+        metadata: json!({"zone": "a b"}),
     };
     let kept: Mutex<Option<Instance>> = Mutex::new(Some(original));
     Registry::start(move |asked: &Asked, _| {
@@ -55,14 +57,14 @@ fn server_with(version: &'static str, token: Option<&'static str>, enabled: bool
             Some(Instance {
                 weight: query["weight"].parse().ok()?,
                 enabled: query["enabled"].parse().ok()?,
-                metadata: query["metadata"].clone(),
+                metadata: serde_json::from_str(&query["metadata"]).ok()?,
             })
         };
         let done = match (method, kept.clone()) {
             ("GET", Some(instance)) => {
                 let data = json!({
                     "ip": "10.0.0.7", "port": 50051, "weight": instance.weight, "healthy": true, "enabled": instance.enabled,
-                    "metadata": serde_json::from_str::<serde_json::Value>(&instance.metadata).expect("JSON"),
+                    "metadata": instance.metadata,
                 });
                 return Turn::Answer(
                     200,
@@ -134,6 +136,11 @@ fn there_and_back(registry: &Registry, more: &str) -> Vec<(String, Option<Instan
         let hook = hook(&tidegate, 0);
         assert_eq!(hook["state"], "done", "{hook} {:?}", registry.lines());
     }
+    writes(registry)
+}
+
+/// What was written so far.
+fn writes(registry: &Registry) -> Vec<(String, Option<Instance>)> {
     let writes = registry
         .asked()
         .into_iter()
@@ -151,7 +158,7 @@ fn there_and_back(registry: &Registry, more: &str) -> Vec<(String, Option<Instan
             let instance = query.get("weight").map(|weight| Instance {
                 weight: weight.parse().expect("a number"),
                 enabled: query["enabled"] == "true",
-                metadata: query["metadata"].clone(),
+                metadata: serde_json::from_str(&query["metadata"]).expect("JSON"),
             });
             (method.to_owned(), instance)
         })
@@ -162,7 +169,16 @@ fn instance(weight: f64, enabled: bool) -> Option<Instance> {
     Some(Instance {
         weight,
         enabled,
-        metadata: "{\"zone\":\"a b\"}".into(),
+        metadata: json!({"zone": "a b"}),
+    })
+}
+
+/// One that we took out: it carries what it weighed.
+fn taken_out(weight: f64, enabled: bool) -> Option<Instance> {
+    let metadata = json!({"zone": "a b", "tidegate-draining": "2.5"});
+    Some(Instance {
+        metadata,
+        ..instance(weight, enabled)?
     })
 }
 
@@ -170,7 +186,7 @@ fn instance(weight: f64, enabled: bool) -> Option<Instance> {
 fn it_is_disabled_and_all_else_of_it_is_kept() {
     for (version, more) in [("v1", ", api: v1"), ("v2", "")] {
         let wrote = there_and_back(&server(version, None), more);
-        let expected = [("PUT", instance(2.5, false)), ("PUT", instance(2.5, true))];
+        let expected = [("PUT", taken_out(2.5, false)), ("PUT", instance(2.5, true))];
         assert_eq!(
             wrote,
             expected.map(|(method, instance)| (method.to_owned(), instance))
@@ -190,7 +206,7 @@ fn one_that_somebody_disabled_stays_so() {
 #[test]
 fn its_weight_is_taken_and_given_back() {
     let wrote = there_and_back(&server("v2", None), ", mode: weight");
-    let expected = [("PUT", instance(0.0, true)), ("PUT", instance(2.5, true))];
+    let expected = [("PUT", taken_out(0.0, true)), ("PUT", instance(2.5, true))];
     assert_eq!(
         wrote,
         expected.map(|(method, instance)| (method.to_owned(), instance))
@@ -231,5 +247,105 @@ fn an_answer_of_200_that_says_no_is_a_failure() {
     assert_eq!(
         hook(&tidegate, 0)["why"],
         "it answered 200, and that it was not done"
+    );
+}
+
+/// The registry remembers an update for whoever comes back under the same address.
+#[test]
+fn what_an_earlier_container_took_out_is_given_back_at_the_start() {
+    for (version, more, out) in [
+        ("v1", ", api: v1", taken_out(2.5, false)),
+        ("v2", "", taken_out(2.5, false)),
+        ("v2", ", mode: weight", taken_out(0.0, true)),
+    ] {
+        let registry = server(version, None);
+        let mut first = up(&nacos(&registry, more), "");
+        first.signal(Signal::SIGTERM);
+        first.wait();
+        let second = up(&nacos(&registry, more), "");
+        let written = eventually("two writes", || {
+            let written = writes(&registry);
+            (written.len() == 2).then_some(written)
+        });
+        let expected = [("PUT", out), ("PUT", instance(2.5, true))];
+        assert_eq!(
+            written,
+            expected.map(|(method, instance)| (method.to_owned(), instance))
+        );
+        settled(&second);
+        let hook = hook(&second, 0);
+        assert_eq!((&hook["on"], &hook["state"]), (&"start".into(), &"done".into()));
+    }
+}
+
+#[test]
+fn what_somebody_disabled_is_not_enabled_by_a_start() {
+    let registry = server_with("v2", None, false);
+    let tidegate = up(&nacos(&registry, ""), "");
+    registry.wait_for(1);
+    settled(&tidegate);
+    assert_eq!(hook(&tidegate, 0)["state"], "done");
+    assert_eq!(writes(&registry), []);
+}
+
+/// The program registers when it is up, and only then is there something to give back. Three servers, three words for
+/// what is not there.
+#[test]
+fn an_instance_that_is_not_registered_yet_is_waited_for() {
+    let marked = json!({"weight": 1.0, "enabled": false, "metadata": {"tidegate-draining": "3"}});
+    let not_there = [
+        ("v2", 404, json!({"code": 20004, "data": null}).to_string()),
+        ("v2", 200, json!({"code": 20004, "data": null}).to_string()),
+        (
+            "v1",
+            500,
+            "caused: no ips found for cluster DEFAULT in service g@@web;".to_owned(),
+        ),
+    ];
+    let waiting = not_there.map(|(version, code, words)| {
+        let marked = marked.clone();
+        let registry = Registry::start(move |asked: &Asked, before| {
+            let is_v1 = version == "v1";
+            match (before, asked.line.starts_with("GET")) {
+                (0, _) => Turn::Answer(code, words.clone()),
+                (_, true) if is_v1 => Turn::Answer(200, marked.to_string()),
+                (_, true) => Turn::Answer(200, json!({"code": 0, "data": marked}).to_string()),
+                (_, false) if is_v1 => Turn::Answer(200, "ok".into()),
+                (_, false) => Turn::Answer(200, json!({"code": 0, "data": "ok"}).to_string()),
+            }
+        });
+        let tidegate = up(&nacos(&registry, &format!(", api: {version}")), "");
+        (registry, tidegate)
+    });
+    for (registry, tidegate) in waiting {
+        registry.wait_for(3);
+        settled(&tidegate);
+        let hook = hook(&tidegate, 0);
+        assert_eq!(
+            (&hook["state"], &hook["tries"]),
+            (&"done".into(), &2.into()),
+            "{hook}"
+        );
+        let given = Instance {
+            weight: 3.0,
+            enabled: true,
+            metadata: json!({}),
+        };
+        assert_eq!(writes(&registry), [("PUT".to_owned(), Some(given))]);
+        assert!(tidegate.stderr.with("given up").is_empty());
+    }
+}
+
+#[test]
+fn leaving_what_is_not_registered_is_a_failure_and_is_not_put_off_by_waiting_for_it() {
+    let registry = Registry::start(|_, _| Turn::Answer(404, String::new()));
+    let tidegate = up(&nacos(&registry, ""), "");
+    registry.wait_for(1);
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    let hook = hook(&tidegate, 0);
+    assert_eq!(
+        (&hook["on"], &hook["why"]),
+        (&"onDrain".into(), &"the instance is not registered there".into())
     );
 }
