@@ -11,7 +11,7 @@ export CC_$(subst -,_,$(STATIC_TARGET)) ?= cc
 STATIC := target/$(STATIC_TARGET)/release/tidegate
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-health bench-needs static-target empty-root drill static
+.PHONY: help build demo test lint release clean test-needs bench bench-pid1 bench-health bench-needs static-target empty-root drill drill-build drill-chaos static
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,11 +73,17 @@ bench-inflight: release test-needs ## the scanner beside other parsers, what pol
 CALLS ?= 0
 RATE ?= 150
 CONTESTANTS ?= alone,tini,graceful,sleep,sleep-graceful,tidegate
-BALANCERS ?= endpoints,health-checked,endpoints-late
+BALANCERS ?= endpoints,health-checked,endpoints-late,client-side,haproxy
+CHAOS ?= metrics-hang,too-long,two-at-once,kill,balancer-restart
 
-drill: test-needs bench-needs ## a rolling restart under load, side by side with what people use today (about 6 min; docs/drill.md)
-	$(CARGO) build --release --bin tidegate --example library --example drill
-	@target/release/examples/drill --calls $(CALLS) --rate $(RATE) --contestants $(CONTESTANTS) --balancers $(BALANCERS)
+drill: drill-build ## a rolling restart under load, side by side with what people use today (about 9 min; docs/drill.md)
+	@target/release/examples/drill --calls $(CALLS) --rate $(RATE) --contestants $(CONTESTANTS) --balancers $(BALANCERS) --pictures target
+
+drill-chaos: drill-build ## the same under tidegate, with something going wrong in the middle (about 20 s)
+	@target/release/examples/drill --rate 40 --baseline 3 --chaos $(CHAOS)
+
+drill-build: test-needs bench-needs
+	$(CARGO) build --release --bin tidegate --example library --example web --example drill
 
 clean: ## remove everything that was built or installed here
 	$(CARGO) clean

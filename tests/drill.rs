@@ -15,9 +15,30 @@ const RATIO: f64 = 1.5;
 
 #[test]
 fn a_release_behind_health_checks_loses_no_call() {
+    loses_no_call("health-checked");
+}
+
+#[test]
+fn a_release_with_client_side_health_checking_loses_no_call() {
+    loses_no_call("client-side");
+}
+
+#[test]
+fn a_release_behind_haproxy_loses_no_call() {
+    loses_no_call("haproxy");
+}
+
+fn loses_no_call(balancer: &str) {
     let runs = drill(
-        "health-checked",
-        &["--balancers", "health-checked", "--contestants", "alone,tidegate"],
+        balancer,
+        &[
+            "--rounds",
+            "1",
+            "--balancers",
+            balancer,
+            "--contestants",
+            "alone,tidegate",
+        ],
     );
     let [alone, tidegate] = &runs[..] else {
         panic!("two runs: {runs:?}")
@@ -36,6 +57,46 @@ fn a_release_behind_health_checks_loses_no_call() {
             );
         }
         assert_ne!(failure["phase"], "serving", "nobody fails that serves: {failure}");
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_in_the_middle_loses_what_it_must_and_nothing_else() {
+    let chaos = "metrics-hang,too-long,two-at-once,kill,balancer-restart";
+    let runs = drill("chaos", &["--chaos", chaos]);
+    let [hang, long, two, kill, balancer] = &runs[..] else {
+        panic!("five runs: {runs:?}")
+    };
+    let report = |run: &Value, key: &str| run["restarts"][0]["report"][key].clone();
+    assert_eq!(
+        (failures(hang), report(hang, "verdict")),
+        (0, "deadline".into()),
+        "{hang}"
+    );
+    assert_eq!(
+        report(hang, "inFlightAtStop"),
+        Value::Null,
+        "unknown is not zero: {hang}"
+    );
+    assert_eq!(
+        (failures(long), report(long, "verdict")),
+        (1, "deadline".into()),
+        "{long}"
+    );
+    assert_eq!(report(long, "inFlightAtStop"), 1, "{long}");
+    assert_eq!(failures(two), 0, "{two}");
+    for restart in two["restarts"].as_array().expect("a list") {
+        assert_eq!(restart["report"]["verdict"], "drained", "{restart}");
+    }
+    let killed = &kill["restarts"][0];
+    assert_eq!(killed["report"], Value::Null, "{killed}");
+    for failure in kill["failures"].as_array().expect("a list") {
+        assert_eq!(failure["instance"], killed["instance"], "{failure}");
+    }
+    assert_eq!(report(balancer, "verdict"), "drained", "{balancer}");
+    for failure in balancer["failures"].as_array().expect("a list") {
+        let phase = failure["phase"].as_str().expect("a text");
+        assert!(!phase.starts_with("gone"), "the instance cut nothing: {failure}");
     }
 }
 
@@ -67,7 +128,7 @@ fn drill(mark: &str, arguments: &[&str]) -> Vec<Value> {
         .join("drill");
     let file = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
     let output = Command::new(binary)
-        .args(["--rate", "40", "--baseline", "5", "--rounds", "1", "--json"])
+        .args(["--rate", "40", "--baseline", "5", "--json"])
         .arg(file.path())
         .args(arguments)
         .env(MARK, mark)

@@ -7,6 +7,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use tokio::process::Command;
 
+use crate::balancer::Balancer;
+use crate::ports;
 use crate::process::{beside_us, tidegate};
 
 /// A way to run, and to end, one instance.
@@ -33,6 +35,8 @@ pub struct Addresses {
     pub calls: SocketAddr,
     /// Where `/metrics` is.
     pub metrics: SocketAddr,
+    /// Where tidegate reads them.
+    pub metrics_read: SocketAddr,
     /// Where tidegate answers for its health.
     pub health: SocketAddr,
 }
@@ -42,6 +46,30 @@ const SLEEP: Duration = Duration::from_secs(5);
 
 /// Every pod's terminationGracePeriodSeconds.
 pub const GRACE: Duration = Duration::from_secs(30);
+
+/// What an instance is.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// What is in front of it.
+    pub balancer: Balancer,
+    /// How it ends.
+    pub contestant: Contestant,
+    /// Its terminationGracePeriodSeconds.
+    pub grace: Duration,
+}
+
+impl Addresses {
+    /// Free ones.
+    pub fn free() -> Self {
+        let metrics = ports::free();
+        Self {
+            calls: ports::free(),
+            metrics,
+            metrics_read: metrics,
+            health: ports::free(),
+        }
+    }
+}
 
 impl Contestant {
     /// Its name in tables.
@@ -63,54 +91,81 @@ impl Contestant {
             _ => Duration::ZERO,
         }
     }
+}
 
+impl Setup {
     /// Where its health is asked.
     pub fn health(self, addresses: &Addresses) -> SocketAddr {
-        match self {
-            Self::Tidegate => addresses.health,
+        match self.contestant {
+            Contestant::Tidegate if !self.balancer.asks_the_program() => addresses.health,
             _ => addresses.calls,
         }
     }
 
     /// Its command line. `termination` is the file that the kubelet made for its last words.
     pub fn command(self, addresses: &Addresses, termination: &Path) -> Command {
-        let library = beside_us("examples/library");
-        let mut command = match self {
-            Self::Tidegate => tidegate(&configuration(addresses, termination), &library),
-            Self::Tini => {
+        let Self {
+            balancer, contestant, ..
+        } = self;
+        let program = beside_us(if balancer.is_http() {
+            "examples/web"
+        } else {
+            "examples/library"
+        });
+        let mut command = match contestant {
+            Contestant::Tidegate => tidegate(&configuration(self, addresses, termination), &program),
+            Contestant::Tini => {
                 let mut command = Command::new("tini");
                 // Not PID 1 here: a subreaper, whose end is the program's.
-                command.args(["-s", "-p", "SIGKILL", "--"]).arg(&library);
+                command.args(["-s", "-p", "SIGKILL", "--"]).arg(&program);
                 command
             }
-            _ => Command::new(&library),
+            _ => Command::new(&program),
         };
-        if self != Self::Tidegate {
-            command.arg("--health");
+        if !balancer.is_http() {
+            if contestant != Contestant::Tidegate || balancer.asks_the_program() {
+                command.arg("--health");
+            }
+            command.arg("--metrics-listen").arg(addresses.metrics.to_string());
         }
-        if matches!(self, Self::Graceful | Self::SleepGraceful) {
+        if matches!(contestant, Contestant::Graceful | Contestant::SleepGraceful) {
             command.arg("--graceful");
         }
         command.arg("--listen").arg(addresses.calls.to_string());
-        command.arg("--metrics-listen").arg(addresses.metrics.to_string());
         command
     }
 }
 
-/// tidegate's configuration, as it would stand in a pod spec: the same behind every load balancer.
-fn configuration(addresses: &Addresses, termination: &Path) -> String {
+/// tidegate's configuration, as it would stand in a pod spec: the same behind every load balancer, but for what the
+/// program is.
+fn configuration(setup: Setup, addresses: &Addresses, termination: &Path) -> String {
+    let Setup { balancer, grace, .. } = setup;
+    let source = if balancer.is_http() {
+        // HAProxy closes each connection with its request, and requests are silent for as long as they take.
+        format!("tcp: {{ports: [{}], mode: established}}", addresses.calls.port())
+    } else {
+        format!(
+            "prometheus: {{url: \"http://{}/metrics\", query: library_calls_in_flight, arrivals: sum(grpc_server_started_total)}}",
+            addresses.metrics_read
+        )
+    };
+    // The program answers for its own health, and turns it when it is told.
+    let hooks = if balancer.asks_the_program() {
+        "hooks: {onDrain: [{signal: SIGUSR1}]}"
+    } else {
+        ""
+    };
     format!(
         r#"
 terminationGracePeriodSeconds: {grace}
 drain: {{propagation: {{min: 1s, max: 5s}}}}
-inflight:
-  - prometheus: {{url: "http://{metrics}/metrics", query: library_calls_in_flight, arrivals: sum(grpc_server_started_total)}}
+inflight: [{{{source}}}]
 health: {{listen: "{health}"}}
 admin: {{socket: off}}
 telemetry: {{logFormat: json, terminationLog: "{termination}"}}
+{hooks}
 "#,
-        grace = GRACE.as_secs(),
-        metrics = addresses.metrics,
+        grace = grace.as_secs(),
         health = addresses.health,
         termination = termination.display(),
     )

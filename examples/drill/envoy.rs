@@ -1,9 +1,10 @@
 //! A real Envoy in front of the instances.
 
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use nix::sys::signal::Signal;
 use tokio::process::Command;
 
 use crate::Failure;
@@ -20,6 +21,7 @@ const SOURCE: &str = "127.0.0.3";
 /// A running Envoy.
 pub struct Envoy {
     listen: SocketAddr,
+    file: PathBuf,
     process: Process,
 }
 
@@ -35,7 +37,20 @@ impl Envoy {
         std::fs::write(&file, configuration(listen, endpoints.file(), checks_health))
             .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
         let process = launch(&file, listen).await?;
-        Ok(Self { listen, process })
+        Ok(Self {
+            listen,
+            file,
+            process,
+        })
+    }
+
+    /// Kills it, and starts it anew at its address.
+    pub async fn restart(&mut self) -> Result<(), Failure> {
+        self.process.signal(Signal::SIGKILL)?;
+        // Whatever it says of its end, it has none of its own.
+        let _ = self.process.wait().await;
+        self.process = launch(&self.file, self.listen).await?;
+        Ok(())
     }
 
     /// Where clients connect to.

@@ -21,6 +21,9 @@ pub struct Explained {
     pub why: String,
 }
 
+/// A call's failure is seen a moment before the instance's end is, or after.
+const NOTICED: Duration = Duration::from_millis(50);
+
 /// The phases of tidegate's termination message, in their order.
 const PHASES: [&str; 6] = ["notify", "propagation", "inFlight", "stop", "kill", "leftovers"];
 
@@ -32,10 +35,14 @@ pub fn explain(outcome: &Outcome) -> Vec<Explained> {
         .filter_map(|call| Some((call, call.failed.as_ref()?)));
     failed
         .map(|(call, failed)| {
-            let restart = outcome
-                .restarts
-                .iter()
-                .find(|restart| Some(restart.address) == call.instance);
+            let restart = match call.instance {
+                Some(instance) => outcome.restart_at(instance, call.end()),
+                // Nobody says which: the one that ended at that moment.
+                None => outcome
+                    .restarts
+                    .iter()
+                    .find(|restart| restart.gone.abs_diff(call.end()) < NOTICED),
+            };
             let (instance, phase) = match (restart, call.instance) {
                 (Some(restart), _) => (restart.name.clone(), phase(restart, call.at, call.end())),
                 (None, Some(address)) => (address.to_string(), "serving".to_owned()),
@@ -54,8 +61,6 @@ pub fn explain(outcome: &Outcome) -> Vec<Explained> {
 
 /// What an instance was doing at the end of a call that began at `begun`.
 fn phase(restart: &Restart, begun: Duration, ended: Duration) -> String {
-    // The call's failure is seen a moment before the instance's end is.
-    const NOTICED: Duration = Duration::from_millis(50);
     let sent = if begun < restart.told {
         "sent while it served"
     } else if begun < restart.gone {

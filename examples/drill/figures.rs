@@ -114,7 +114,7 @@ impl Figures {
 pub fn wasted(restart: &Restart, calls: &[Call]) -> Duration {
     let last = calls
         .iter()
-        .filter(|call| call.instance == Some(restart.address))
+        .filter(|call| call.instance == Some(restart.address) && call.at < restart.gone)
         .map(Call::end)
         .max();
     let idle = last.unwrap_or_default().max(restart.told);

@@ -14,9 +14,10 @@ use tonic_health::pb::health_check_response::ServingStatus;
 use tonic_health::pb::health_client::HealthClient;
 
 use crate::Failure;
-use crate::contestant::{Addresses, Contestant, GRACE};
+use crate::balancer::Balancer;
+use crate::contestant::{Addresses, Setup};
 use crate::endpoints::Endpoint;
-use crate::ports;
+use crate::http;
 use crate::process::Process;
 
 /// Where the kubelet's probes come from.
@@ -30,11 +31,19 @@ const START: Duration = Duration::from_secs(15);
 pub struct Instance {
     /// Its name: the slot, and which of those that ran there it is.
     pub name: String,
-    contestant: Contestant,
+    setup: Setup,
     addresses: Addresses,
     process: Process,
     directory: TempDir,
     probes: JoinHandle<()>,
+}
+
+/// Who an instance was.
+pub struct Ended {
+    /// Its name.
+    pub name: String,
+    /// Where it was.
+    pub addresses: Addresses,
 }
 
 /// How an instance ended.
@@ -50,21 +59,16 @@ pub struct Stopped {
 }
 
 impl Instance {
-    /// Starts it, and waits until it is SERVING.
-    pub async fn start(name: String, contestant: Contestant) -> Result<Self, Failure> {
+    /// Starts it at these addresses, and waits until it is SERVING.
+    pub async fn start(name: String, setup: Setup, addresses: Addresses) -> Result<Self, Failure> {
         let directory = TempDir::new().map_err(|error| format!("no temporary directory: {error}"))?;
-        let addresses = Addresses {
-            calls: ports::free(),
-            metrics: ports::free(),
-            health: ports::free(),
-        };
         let termination = directory.path().join("termination-log");
         std::fs::write(&termination, "").map_err(|error| format!("{}: {error}", termination.display()))?;
-        let mut process = Process::start(&name, contestant.command(&addresses, &termination))?;
-        let health = contestant.health(&addresses);
+        let mut process = Process::start(&name, setup.command(&addresses, &termination))?;
+        let health = setup.health(&addresses);
         process.wait_until_listening(addresses.calls).await?;
         let begun = Instant::now();
-        while !serving(health).await {
+        while !serving(setup.balancer, health).await {
             if begun.elapsed() > START || process.ended().is_some() {
                 return Err(process.explain("it is not SERVING"));
             }
@@ -72,14 +76,14 @@ impl Instance {
         }
         Ok(Self {
             name,
-            contestant,
+            setup,
             addresses,
             process,
             directory,
             probes: tokio::spawn(async move {
                 loop {
                     sleep(PERIOD).await;
-                    serving(health).await;
+                    serving(setup.balancer, health).await;
                 }
             }),
         })
@@ -89,19 +93,34 @@ impl Instance {
     pub fn endpoint(&self) -> Endpoint {
         Endpoint {
             calls: self.addresses.calls,
-            health: self.contestant.health(&self.addresses),
+            health: self.setup.health(&self.addresses),
         }
     }
 
-    /// Stops it as the kubelet does: the hook and the signal share one grace period.
-    pub async fn stop(mut self) -> Result<Stopped, Failure> {
+    /// SIGKILL, from somebody who is no kubelet.
+    pub async fn kill(mut self) -> Result<(Ended, Stopped), Failure> {
         let told = Instant::now();
-        let hook = self.contestant.pre_stop();
+        self.process.signal(Signal::SIGKILL)?;
+        // Whatever it says of its end, it has none of its own.
+        let _ = self.process.wait().await;
+        let stopped = Stopped {
+            told,
+            gone: Instant::now(),
+            killed: true,
+            report: None,
+        };
+        Ok((self.ended(), stopped))
+    }
+
+    /// Stops it as the kubelet does: the hook and the signal share one grace period.
+    pub async fn stop(mut self) -> Result<(Ended, Stopped), Failure> {
+        let told = Instant::now();
+        let hook = self.setup.contestant.pre_stop();
         if !hook.is_zero() {
             sleep(hook).await;
         }
         self.process.signal(Signal::SIGTERM)?;
-        let rest = GRACE.saturating_sub(told.elapsed());
+        let rest = self.setup.grace.saturating_sub(told.elapsed());
         let killed = timeout(rest, self.process.wait()).await.is_err();
         if killed {
             self.process.signal(Signal::SIGKILL)?;
@@ -110,12 +129,20 @@ impl Instance {
         }
         let gone = Instant::now();
         let text = std::fs::read_to_string(self.directory.path().join("termination-log")).unwrap_or_default();
-        Ok(Stopped {
+        let stopped = Stopped {
             told,
             gone,
             killed,
             report: serde_json::from_str(&text).ok(),
-        })
+        };
+        Ok((self.ended(), stopped))
+    }
+
+    fn ended(&self) -> Ended {
+        Ended {
+            name: self.name.clone(),
+            addresses: self.addresses,
+        }
     }
 }
 
@@ -126,7 +153,12 @@ impl Drop for Instance {
 }
 
 /// One readiness probe, on a connection of its own.
-async fn serving(address: SocketAddr) -> bool {
+async fn serving(balancer: Balancer, address: SocketAddr) -> bool {
+    if balancer.is_http() {
+        return http::get(address, "/readyz")
+            .await
+            .is_ok_and(|answer| answer.status == 200);
+    }
     let peer = Peer::try_from(format!("http://{address}")).expect("a socket address makes a valid URI");
     let peer = peer.local_address(Some(KUBELET)).timeout(Duration::from_secs(1));
     let Ok(channel) = peer.connect().await else {

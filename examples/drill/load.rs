@@ -15,7 +15,7 @@ use tonic::{Code, Request, Status};
 use wire::library_client::LibraryClient;
 use wire::{FindBookRequest, ListShelfRequest};
 
-use crate::Failure;
+use crate::{Failure, http};
 
 #[allow(clippy::all, missing_docs)]
 mod wire {
@@ -81,6 +81,30 @@ impl Call {
     }
 }
 
+/// Where calls go, and what they are.
+#[derive(Clone, Copy, Debug)]
+pub enum Target {
+    /// gRPC, on a few connections.
+    Grpc(SocketAddr),
+    /// HTTP/1, each request on a connection of its own.
+    Http(SocketAddr),
+}
+
+#[derive(Clone)]
+enum Client {
+    Grpc(LibraryClient<Channel>),
+    Http(SocketAddr),
+}
+
+impl Target {
+    fn client(self) -> Client {
+        match self {
+            Self::Grpc(address) => Client::Grpc(connection(address)),
+            Self::Http(address) => Client::Http(address),
+        }
+    }
+}
+
 /// Clients at work.
 pub struct Load {
     over: Arc<AtomicBool>,
@@ -91,10 +115,10 @@ pub struct Load {
 
 impl Load {
     /// Starts them; times count from `clock`.
-    pub fn start(target: SocketAddr, rate: u32, clock: Instant) -> Self {
+    pub fn start(target: Target, rate: u32, clock: Instant) -> Self {
         let (over, begun, calls) = (Arc::default(), Arc::default(), Arc::default());
         let pace = Pace {
-            clients: (0..CONNECTIONS).map(|_| connection(target)).collect(),
+            clients: (0..CONNECTIONS).map(|_| target.client()).collect(),
             rate,
             clock,
             over: Arc::clone(&over),
@@ -133,7 +157,7 @@ impl Drop for Load {
 }
 
 struct Pace {
-    clients: Vec<LibraryClient<Channel>>,
+    clients: Vec<Client>,
     rate: u32,
     clock: Instant,
     over: Arc<AtomicBool>,
@@ -156,7 +180,10 @@ impl Pace {
             let (clock, calls) = (self.clock, Arc::clone(&self.calls));
             under_way.spawn(async move {
                 let (kind, asked) = drawn(number);
-                let (instance, failed) = call(client, kind, asked).await;
+                let (instance, failed) = match client {
+                    Client::Grpc(library) => call(library, kind, asked).await,
+                    Client::Http(address) => request(address, asked).await,
+                };
                 let call = Call {
                     at: due.saturating_duration_since(clock),
                     kind,
@@ -184,6 +211,39 @@ fn drawn(number: u64) -> (Kind, Duration) {
         part if part < LONG_PER_MILLE => (Kind::Long, LONG),
         part if part < LONG_PER_MILLE + STREAMS_PER_MILLE => (Kind::Stream, BOOK * BOOKS),
         _ => (Kind::Short, Duration::from_millis(20 + (mixed >> 32) % 181)),
+    }
+}
+
+/// A single call that takes so long, straight to an instance.
+pub async fn one_long_call(target: SocketAddr, asked: Duration, clock: Instant) -> Call {
+    let at = clock.elapsed();
+    let begun = Instant::now();
+    let (_, failed) = call(connection(target), Kind::Long, asked).await;
+    Call {
+        at,
+        kind: Kind::Long,
+        asked,
+        took: begun.elapsed(),
+        instance: Some(target),
+        failed,
+    }
+}
+
+/// One request. A failure has the gRPC code that its status stands for (grpc's doc/http-grpc-status-mapping.md).
+async fn request(address: SocketAddr, asked: Duration) -> (Option<SocketAddr>, Option<Failed>) {
+    let path = format!("/?millis={}", asked.as_millis());
+    let failed = |code, why| Some(Failed { code, why });
+    match timeout(asked + PATIENCE, http::get(address, &path)).await {
+        Ok(Ok(answer)) if answer.status == 200 => (answer.instance, None),
+        Ok(Ok(answer)) => (
+            answer.instance,
+            failed(Code::Unavailable, format!("HTTP {}", answer.status)),
+        ),
+        Ok(Err(error)) => (None, failed(Code::Unavailable, error.to_string())),
+        Err(_) => (
+            None,
+            failed(Code::DeadlineExceeded, "no answer in time".to_owned()),
+        ),
     }
 }
 

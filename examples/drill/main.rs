@@ -5,16 +5,22 @@
 //! It exits with 1 when a call was lost under tidegate, or a step did not come about.
 
 mod balancer;
+mod chaos;
+mod clients;
 mod contestant;
 mod endpoints;
 mod envoy;
 mod explain;
 mod figures;
+mod front;
+mod haproxy;
+mod http;
 mod instance;
 mod load;
 #[path = "../../tests/support/patience.rs"]
 #[allow(dead_code)]
 mod patience;
+mod picture;
 #[path = "../../tests/support/ports.rs"]
 #[allow(dead_code)]
 mod ports;
@@ -23,7 +29,7 @@ mod process;
 mod run;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -31,7 +37,8 @@ use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
 use balancer::Balancer;
-use contestant::Contestant;
+use chaos::Chaos;
+use contestant::{Contestant, GRACE, Setup};
 use run::{Outcome, Plan};
 
 /// What did not come about, as a sentence.
@@ -45,7 +52,7 @@ struct Options {
         long,
         value_delimiter = ',',
         value_enum,
-        default_value = "endpoints,health-checked,endpoints-late"
+        default_value = "endpoints,health-checked,endpoints-late,client-side,haproxy"
     )]
     balancers: Vec<Balancer>,
     /// How the instances end, all of them at the same time on the same machine.
@@ -56,6 +63,9 @@ struct Options {
         default_value = "alone,tini,graceful,sleep,sleep-graceful,tidegate"
     )]
     contestants: Vec<Contestant>,
+    /// Something goes wrong in the middle, instead: each of these, side by side, under tidegate.
+    #[arg(long, value_delimiter = ',', value_enum)]
+    chaos: Vec<Chaos>,
     /// Calls a second, of each contestant.
     #[arg(long, default_value_t = 150)]
     rate: u32,
@@ -68,6 +78,9 @@ struct Options {
     /// Restarts go on until so many calls have begun, of each contestant.
     #[arg(long, default_value_t = 0)]
     calls: u64,
+    /// A picture of each load balancer's runs, as SVG: `drill-health-checked.svg` and so on, in this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    pictures: Option<PathBuf>,
     /// All that was measured, as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -102,13 +115,20 @@ async fn drill(options: &Options) -> Result<usize, Failure> {
         rounds: options.rounds,
         calls: options.calls,
     };
+    if !options.chaos.is_empty() {
+        return chaotic(options, plan).await;
+    }
     let mut outcomes = Vec::new();
     for &balancer in &options.balancers {
         eprintln!("drill: {}", balancer.title());
-        let side_by_side = options
-            .contestants
-            .iter()
-            .map(|&contestant| tokio::spawn(run::play(balancer, contestant, plan)));
+        let side_by_side = options.contestants.iter().map(|&contestant| {
+            let setup = Setup {
+                balancer,
+                contestant,
+                grace: GRACE,
+            };
+            tokio::spawn(run::play(setup, plan))
+        });
         let side_by_side: Vec<_> = side_by_side.collect();
         let mut played = Vec::new();
         for (task, contestant) in side_by_side.into_iter().zip(&options.contestants) {
@@ -120,6 +140,10 @@ async fn drill(options: &Options) -> Result<usize, Failure> {
             played.push(outcome.map_err(|failure| format!("{}, {title}: {failure}", balancer.title()))?);
         }
         table::print(balancer, &played);
+        if let Some(directory) = &options.pictures {
+            let file = directory.join(format!("drill-{}.svg", balancer.name()));
+            write(&file, &picture::svg(balancer, &played))?;
+        }
         outcomes.extend(played);
     }
     if let Some(file) = &options.json {
@@ -132,7 +156,35 @@ async fn drill(options: &Options) -> Result<usize, Failure> {
         .sum())
 }
 
-fn write(file: &PathBuf, text: &str) -> Result<(), Failure> {
+/// The chaos forms, side by side. What they lose is theirs to lose.
+async fn chaotic(options: &Options, plan: Plan) -> Result<usize, Failure> {
+    let side_by_side = options
+        .chaos
+        .iter()
+        .map(|&chaos| tokio::spawn(chaos::play(chaos, plan.rate, plan.baseline)));
+    let side_by_side: Vec<_> = side_by_side.collect();
+    let mut played = Vec::new();
+    for (task, &chaos) in side_by_side.into_iter().zip(&options.chaos) {
+        let outcome = task
+            .await
+            .map_err(|error| error.to_string())
+            .and_then(|outcome| outcome);
+        played.push((
+            chaos,
+            outcome.map_err(|failure| format!("{}: {failure}", chaos.name()))?,
+        ));
+    }
+    for (chaos, outcome) in &played {
+        table::print_chaos(*chaos, outcome);
+    }
+    if let Some(file) = &options.json {
+        let outcomes: Vec<_> = played.into_iter().map(|(_, outcome)| outcome).collect();
+        write(file, &figures::json(&outcomes))?;
+    }
+    Ok(0)
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
     std::fs::write(file, text).map_err(|error| format!("cannot write {}: {error}", file.display()))
 }
 

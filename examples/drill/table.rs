@@ -1,6 +1,7 @@
 //! The table of a load balancer, in Markdown, and why calls failed behind it.
 
 use crate::balancer::Balancer;
+use crate::chaos::Chaos;
 use crate::explain::summary;
 use crate::figures::{Figures, Latency};
 use crate::run::Outcome;
@@ -20,6 +21,27 @@ pub fn print(balancer: Balancer, outcomes: &[Outcome]) {
         for line in summary(outcome) {
             println!("- {line}");
         }
+    }
+}
+
+/// Prints what came of something going wrong.
+pub fn print_chaos(chaos: Chaos, outcome: &Outcome) {
+    println!("\n{}: {}", chaos.name(), chaos.says());
+    println!("- {} calls, {} failed", outcome.calls.len(), outcome.failed());
+    for line in summary(outcome) {
+        println!("- {line}");
+    }
+    for restart in &outcome.restarts {
+        let lived = (restart.gone - restart.told).as_secs_f64();
+        let said = restart
+            .report
+            .as_ref()
+            .and_then(|report| report["message"].as_str());
+        println!(
+            "- {} lived on for {lived:.1} s: {}",
+            restart.name,
+            said.unwrap_or("it left no last words")
+        );
     }
 }
 

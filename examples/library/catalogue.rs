@@ -1,10 +1,12 @@
 //! The service itself: two calls, one of each kind.
 
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_stream::{Stream, StreamExt};
+use tonic::metadata::{Ascii, MetadataValue};
 use tonic::{Request, Response, Status};
 
 use wire::library_server::Library;
@@ -17,7 +19,26 @@ pub mod wire {
 }
 
 /// Every book anyone asks for is here.
-pub struct Catalogue;
+pub struct Catalogue {
+    /// Which instance this is, for clients that want to know who answered: `x-instance`.
+    name: MetadataValue<Ascii>,
+}
+
+impl Catalogue {
+    /// Of the instance that serves at this address.
+    pub fn at(address: SocketAddr) -> Self {
+        let name = address.to_string().parse();
+        Self {
+            name: name.expect("digits, dots and colons are a header's value"),
+        }
+    }
+
+    fn answer<T>(&self, message: T) -> Response<T> {
+        let mut response = Response::new(message);
+        response.metadata_mut().insert("x-instance", self.name.clone());
+        response
+    }
+}
 
 #[tonic::async_trait]
 impl Library for Catalogue {
@@ -27,7 +48,7 @@ impl Library for Catalogue {
             return Err(Status::invalid_argument("title is empty: which book?"));
         }
         sleep(Duration::from_millis(take_millis.into())).await;
-        Ok(Response::new(Book {
+        Ok(self.answer(Book {
             title,
             shelf: "A".into(),
             position: 1,
@@ -58,6 +79,7 @@ impl Library for Catalogue {
                 })
             }
         });
-        Ok(Response::new(Box::pin(walk)))
+        let walk: Self::ListShelfStream = Box::pin(walk);
+        Ok(self.answer(walk))
     }
 }

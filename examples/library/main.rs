@@ -52,12 +52,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
         scrapes.local_addr()?
     );
 
+    let address = calls.local_addr()?;
     let counts = Counts::default();
     tokio::spawn(metrics::serve(scrapes, counts.clone()));
     let health = options.health.then(ending::health);
     let (health, service) = health.unzip();
     let server = tonic::transport::Server::builder()
-        .add_service(Counted::new(LibraryServer::new(Catalogue), counts))
+        .add_service(Counted::new(LibraryServer::new(Catalogue::at(address)), counts))
         .add_optional_service(service);
     // An answer is several frames: none of them waits for the acknowledgement of the one before.
     let calls = TcpIncoming::from(calls).with_nodelay(Some(true));
