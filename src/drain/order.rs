@@ -97,6 +97,7 @@ pub(super) fn answer(order: Order, what: Do, phase: Phase) -> Answer {
         (Order::Hold, _) => done("held already"),
         (Order::Resume, _) => done("resumed: health says what it said before the hold"),
         (Order::Hurry, Do::HurryUp) => done("hurried: the program has its stop signal"),
+        (Order::Hurry, Do::LeaveHooks) => done("hurried: no hook is waited for any more"),
         (Order::Hurry, _) => done("nothing is waited for any more: the program has its stop signal"),
         (Order::PreStop, Do::Begin | Do::BeginHeld | Do::Remember) => done("the drain has begun"),
         (Order::PreStop, _) => Answer::Done(format!("the stop is under way ({phase}); joined")),

@@ -102,12 +102,14 @@ said! {
         BeginHeld,
         /// The stop goes on as it was, and so does its deadline; only a second SIGINT skips the waits.
         Join,
-        /// T0 after the child's own end: the clock starts, and bounds what is left to do.
+        /// T0 after the child's own end: the clock starts, and bounds what is left to do. A second SIGINT waits for no hook.
         Bound,
         /// The deadline moves earlier, never later.
         Shorten,
         /// The waits are over: the child gets its stop signal. It keeps its time until SIGKILL.
         HurryUp,
+        /// Hooks that are still tried are waited for no longer: what else lives gets SIGTERM.
+        LeaveHooks,
         /// NOT_SERVING and the hooks that leave the registry, without a clock.
         HoldOn,
         /// SERVING again, and the hooks that come back to the registry.
@@ -130,8 +132,8 @@ said! {
 }
 
 use Do::{
-    Begin, BeginHeld, Bound, EndLeftovers, Finish, HoldOn, HurryUp, Join, Mind, Note, Nothing, Refuse,
-    Remember, Serve, Settle, Shorten, TakeLook, Undo, Visible, Weigh,
+    Begin, BeginHeld, Bound, EndLeftovers, Finish, HoldOn, HurryUp, Join, LeaveHooks, Mind, Note, Nothing,
+    Refuse, Remember, Serve, Settle, Shorten, TakeLook, Undo, Visible, Weigh,
 };
 
 /// The number of phases.
@@ -142,17 +144,17 @@ pub const KINDS: usize = 13;
 /// Phase × event → what is done.
 #[rustfmt::skip]
 pub const TABLE: [[Do; KINDS]; PHASES] = [
-    //                 ChildUp  Trigger    Shorten  Hurry    Hold     Resume   Notified Evidence Look      Hooks    ChildGone     AllGone  Tick
-    /* Starting    */ [Serve,   Remember,  Shorten, Refuse,  Refuse,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
-    /* Serving     */ [Nothing, Begin,     Nothing, Refuse,  HoldOn,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
-    /* Held        */ [Nothing, BeginHeld, Nothing, Refuse,  Nothing, Undo,    Visible, Note,    Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
-    /* Notify      */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Visible, Note,    Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
-    /* Propagation */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Note,    Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
-    /* InFlight    */ [Nothing, Join,      Shorten, HurryUp, Refuse,  Refuse,  Nothing, Nothing, TakeLook, Mind,    EndLeftovers, Nothing, Weigh],
-    /* Stop        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
-    /* Kill        */ [Nothing, Nothing,   Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
-    /* Leftovers   */ [Nothing, Bound,     Shorten, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Settle,  Nothing,      Finish,  Weigh],
-    /* Over        */ [Nothing, Nothing,   Nothing, Nothing, Refuse,  Refuse,  Nothing, Nothing, Nothing,  Nothing, Nothing,      Nothing, Nothing],
+    //                 ChildUp  Trigger    Shorten  Hurry       Hold     Resume  Notified  Evidence  Look      Hooks    ChildGone     AllGone  Tick
+    /* Starting    */ [Serve,   Remember,  Shorten, Refuse,     Refuse,  Refuse, Nothing,  Nothing,  Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Serving     */ [Nothing, Begin,     Nothing, Refuse,     HoldOn,  Refuse, Nothing,  Nothing,  Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Held        */ [Nothing, BeginHeld, Nothing, Refuse,     Nothing, Undo,   Visible,  Note,     Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Notify      */ [Nothing, Join,      Shorten, HurryUp,    Refuse,  Refuse, Visible,  Note,     Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Propagation */ [Nothing, Join,      Shorten, HurryUp,    Refuse,  Refuse, Nothing,  Note,     Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* InFlight    */ [Nothing, Join,      Shorten, HurryUp,    Refuse,  Refuse, Nothing,  Nothing,  TakeLook, Mind,    EndLeftovers, Nothing, Weigh],
+    /* Stop        */ [Nothing, Join,      Shorten, Nothing,    Refuse,  Refuse, Nothing,  Nothing,  Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Kill        */ [Nothing, Join,      Shorten, Nothing,    Refuse,  Refuse, Nothing,  Nothing,  Nothing,  Mind,    EndLeftovers, Nothing, Weigh],
+    /* Leftovers   */ [Nothing, Bound,     Shorten, LeaveHooks, Refuse,  Refuse, Nothing,  Nothing,  Nothing,  Settle,  Nothing,      Finish,  Weigh],
+    /* Over        */ [Nothing, Nothing,   Nothing, Nothing,    Refuse,  Refuse, Nothing,  Nothing,  Nothing,  Nothing, Nothing,      Nothing, Nothing],
 ];
 
 impl Phase {

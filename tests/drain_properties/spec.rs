@@ -184,7 +184,10 @@ impl Spec {
                 };
                 self.deadline = self.deadline.min(to);
             }
-            Event::Hurry => self.hurried |= self.t0.is_some(),
+            Event::Hurry => {
+                self.hurried |= self.t0.is_some();
+                self.hooks_keep_us &= before.phase != Phase::Leftovers;
+            }
             Event::Evidence(evidence) if before.phase >= Phase::Held => self.evidence = evidence,
             Event::Resume if before.phase == Phase::Held => {
                 self.evidence = Evidence::default();
@@ -226,6 +229,7 @@ impl Spec {
         if by == Trigger::Signal(2) {
             self.interrupts += 1;
             self.hurried |= self.interrupts >= 2;
+            self.hooks_keep_us &= self.interrupts < 2 || phase != Phase::Leftovers;
         }
     }
 

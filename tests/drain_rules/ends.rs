@@ -8,7 +8,7 @@ use tidegate::drain::event::{Event, Hooks, Rules};
 use tidegate::drain::record::Verdict;
 use tidegate::drain::table::Phase;
 
-use crate::run::{Run, SIGTERM, rules, with_grace};
+use crate::run::{Run, SIGINT, SIGTERM, rules, with_grace};
 
 #[test]
 fn sigkill_comes_at_d_minus_kill_wait() {
@@ -198,6 +198,31 @@ fn hooks_that_never_end_leave_kill_wait_to_the_leftovers() {
     run.to(60_000);
     assert_eq!(run.when(&Action::StopLeftovers), [51_000]);
     assert_eq!(run.exit(), Some(52_000));
+}
+
+#[test]
+fn who_hurries_waits_for_no_hook() {
+    let among_leftovers = || {
+        let mut run = Run::stopping(rules());
+        run.at(6_500, Event::Hooks(Hooks::Tried))
+            .at(7_000, Event::ChildGone);
+        run
+    };
+    let mut run = among_leftovers();
+    run.at(8_000, Event::Hurry).at(8_100, Event::Hurry).to(30_000);
+    assert_eq!(run.when(&Action::StopLeftovers), [8_000]);
+    assert_eq!(run.when(&Action::KillLeftovers), [9_000]);
+    // Ctrl-C once is no hurry, and SIGTERM never is.
+    let mut run = among_leftovers();
+    run.at(8_000, SIGTERM).at(8_000, SIGTERM).at(8_000, SIGINT);
+    assert_eq!(run.when(&Action::StopLeftovers), Vec::<u64>::new());
+    run.at(8_500, SIGINT);
+    assert_eq!(run.when(&Action::StopLeftovers), [8_500]);
+    // Wherever the first one came.
+    let mut run = Run::stopping(rules());
+    run.at(6_500, Event::Hooks(Hooks::Tried)).at(6_600, SIGINT);
+    run.at(7_000, Event::ChildGone).at(8_000, SIGINT);
+    assert_eq!(run.when(&Action::StopLeftovers), [8_000]);
 }
 
 #[test]

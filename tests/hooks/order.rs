@@ -6,7 +6,7 @@ use crate::registry::{Asked, Registry, Turn, fine};
 use crate::support::children::{TOLD, telling};
 use crate::support::config::{ROOMY, Timing};
 use crate::support::patience::eventually;
-use crate::support::{Signal, Tidegate};
+use crate::support::{Running, Signal, Tidegate};
 use crate::{WIDE, hook, up};
 
 fn call(registry: &Registry, path: &str) -> String {
@@ -195,8 +195,10 @@ fn status_shows_a_hook_that_runs_and_why_it_has_failed_so_far() {
 
 #[test]
 fn while_hooks_are_waited_for_everybody_is_answered_and_the_leftovers_keep_their_time() {
+    // A budget of 8 s, half of it for the leftovers.
     let timing = Timing {
-        kill_wait: Duration::from_secs(1),
+        grace: Duration::from_secs(10),
+        kill_wait: Duration::from_secs(4),
         ..ROOMY
     };
     let registry = Registry::start(|_, _| Turn::Hang);
@@ -222,6 +224,31 @@ fn while_hooks_are_waited_for_everybody_is_answered_and_the_leftovers_keep_their
         Some("goodbye")
     );
     assert_eq!(tidegate.termination().0["hooks"]["failed"], 1);
+}
+
+#[test]
+fn who_hurries_waits_for_no_hook() {
+    let by_order: fn(&mut Running) =
+        |tidegate| assert!(tidegate.ask(&["hurry"]).contains("no hook is waited for"));
+    let by_interrupt: fn(&mut Running) = |tidegate| {
+        tidegate.signal(Signal::SIGINT);
+    };
+    for hurry in [by_order, by_interrupt] {
+        let registry = Registry::start(|_, _| Turn::Hang);
+        let mut tidegate = up(
+            &format!("{{http: {{url: '{}', timeout: 60s}}}}", registry.url()),
+            "",
+        );
+        let begun = tidegate.signal(Signal::SIGINT);
+        registry.wait_for(1);
+        tidegate.signal(Signal::SIGUSR2);
+        tidegate.wait_for_phase("leftovers");
+        assert_eq!(hook(&tidegate, 0)["state"], "running");
+        hurry(&mut tidegate);
+        let exit = tidegate.wait();
+        assert!(exit.at - begun < WIDE.budget() - WIDE.kill_wait - Duration::from_secs(2));
+        assert_eq!(tidegate.termination().0["hooks"]["failed"], 1);
+    }
 }
 
 #[test]

@@ -19,6 +19,8 @@ impl Machine {
             let clock = self.start_clock(now, by);
             self.state = State::Starting { asked: Some(clock) };
             self.actions.push_back(Action::ShowNotServing);
+        } else {
+            self.count_interrupt(by);
         }
     }
 
@@ -55,14 +57,18 @@ impl Machine {
 
     pub(super) fn join(&mut self, now: Instant, by: Trigger) {
         self.count_interrupt(by);
-        if self.interrupts >= 2 && by == Trigger::Signal(SIGINT) {
+        if self.is_hurried(by) {
             self.stop(now, Verdict::Hurried);
         }
     }
 
     /// The child ended by itself and the pod is told to stop while its leftovers end: what
     /// is left of them has to fit in the budget like everything else.
-    pub(super) fn bound(&mut self, now: Instant) {
+    pub(super) fn bound(&mut self, now: Instant, by: Trigger) {
+        self.count_interrupt(by);
+        if self.is_hurried(by) {
+            self.settle(now, Hooks::Settled);
+        }
         if let State::Leftovers { deadline: None, .. } = self.state {
             let to = after(now, self.rules.plan.budget.0);
             self.record.begun = Some(now);
@@ -203,6 +209,10 @@ impl Machine {
         if self.rules.plan.waits == Waits::Skipped {
             self.stop(now, Verdict::Hurried);
         }
+    }
+
+    fn is_hurried(&self, by: Trigger) -> bool {
+        self.interrupts >= 2 && by == Trigger::Signal(SIGINT)
     }
 
     fn count_interrupt(&mut self, by: Trigger) {
