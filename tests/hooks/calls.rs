@@ -78,7 +78,8 @@ fn a_failure_is_loud_and_stops_no_drain() {
         ),
         "",
     );
-    tidegate.signal(Signal::SIGTERM);
+    // A hold first, so that there is all the time to look.
+    tidegate.ask(&["drain"]);
     tidegate.stderr.wait_for("no end within 50ms; given up");
     tidegate
         .stderr
@@ -92,6 +93,7 @@ fn a_failure_is_loud_and_stops_no_drain() {
         metrics.contains("tidegate_hook_results_total{on=\"onDrain\",result=\"failure\"} 4"),
         "{metrics}"
     );
+    tidegate.signal(Signal::SIGTERM);
     assert_eq!(tidegate.wait().code(), TOLD);
     let said = tidegate.termination();
     assert_eq!(said.verdict(), "unmeasured");
@@ -298,4 +300,37 @@ fn the_systems_authorities_are_believed_where_none_is_named() {
         settled(&tidegate);
         assert_eq!(hook(&tidegate, 0)["state"], state, "{}", hook(&tidegate, 0));
     }
+}
+
+#[test]
+fn every_registry_is_believed_by_the_ca_that_is_named() {
+    for (text, answer) in registries() {
+        let registry = Registry::start_secure(move |_, _| Turn::Answer(200, answer.clone()));
+        let room = tempfile::tempdir().expect("a directory");
+        let ca = room.path().join("ca.pem");
+        let hook = |more: &str| format!("{{{}, retries: 0{more}}}}}", text.replace("URL", &registry.url()));
+        let hooks = format!("{}, {}", hook(&format!(", ca: '{}'", ca.display())), hook(""));
+        let (tidegate, _) = not_ready(&hooks, Path::new("/no/such/file"));
+        let tidegate = tidegate.start();
+        tidegate.child();
+        // Not before it is needed.
+        let first = format!("{}/tests/fixtures/tls/first.pem", env!("CARGO_MANIFEST_DIR"));
+        std::fs::copy(first, &ca).expect("copied");
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        let states = [0, 1].map(|index| hook_state(&tidegate, index));
+        assert_eq!(
+            states,
+            ["done", "failed"],
+            "{text}: {}",
+            tidegate.status()["hooks"]
+        );
+    }
+}
+
+fn hook_state(tidegate: &Running, index: usize) -> String {
+    hook(tidegate, index)["state"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
 }

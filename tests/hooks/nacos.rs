@@ -349,3 +349,31 @@ fn leaving_what_is_not_registered_is_a_failure_and_is_not_put_off_by_waiting_for
         (&"onDrain".into(), &"the instance is not registered there".into())
     );
 }
+
+/// Where the instance is, in the registry's own words; and an address with a path is the whole of it.
+#[test]
+fn it_is_looked_for_where_it_is() {
+    let registry = Registry::start(|_, _| Turn::Answer(404, String::new()));
+    let more = ", namespace: n 1, cluster: c, ephemeral: false";
+    let hook = nacos(&registry, more).replace(&registry.url(), &format!("{}/registry/", registry.url()));
+    let _tidegate = up(&hook, "");
+    let asked = registry.wait_for(1).line;
+    let (path, query) = asked.split_once('?').expect("a query");
+    assert_eq!(path, "GET /registry/v2/ns/instance");
+    let query: BTreeMap<_, _> = query.split('&').map(pair).collect();
+    let wanted = [
+        ("clusterName", "c"),
+        ("ephemeral", "false"),
+        ("groupName", "g"),
+        ("ip", "10.0.0.7"),
+        ("namespaceId", "n 1"),
+        ("port", "50051"),
+        ("serviceName", "web"),
+    ];
+    assert_eq!(
+        query,
+        wanted
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    );
+}

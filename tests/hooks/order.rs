@@ -7,7 +7,7 @@ use crate::support::children::{TOLD, telling};
 use crate::support::config::{ROOMY, Timing};
 use crate::support::patience::eventually;
 use crate::support::{Running, Signal, Tidegate};
-use crate::{WIDE, hook, up};
+use crate::{WIDE, hook, settled, up};
 
 fn call(registry: &Registry, path: &str) -> String {
     format!("{{http: {{url: '{}/{path}'}}}}", registry.url())
@@ -253,7 +253,12 @@ fn who_hurries_waits_for_no_hook() {
 
 #[test]
 fn nothing_wakes_up_for_hooks_before_they_are_called() {
+    // One that is called at the start, and has been.
+    let registry = Registry::start(|_, _| Turn::Answer(200, "{}".into()));
     let hooks = "{http: {url: 'https://127.0.0.1:1/'}}, {exec: {command: [/bin/true]}}, {etcd: {address: 'http://127.0.0.1:1', key: a}}";
-    let tidegate = up(hooks, hooks);
+    let asked = format!("{{consul: {{address: '{}', serviceId: web}}}}", registry.url());
+    let tidegate = up(&format!("{hooks}, {asked}"), hooks);
+    registry.wait_for(1);
+    settled(&tidegate);
     assert!(tidegate.is_still(), "it wakes up");
 }

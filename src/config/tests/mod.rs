@@ -2,6 +2,7 @@
 //! always holds of the settings, and that the docs name every key.
 
 mod docs;
+mod hooks;
 mod layering;
 mod properties;
 mod refusals;
