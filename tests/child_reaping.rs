@@ -89,16 +89,16 @@ assert process.wait() == 128 + signal.SIGUSR1
     );
 }
 
-/// SIGCHLD is never pending twice: a hundred ends, the child's among them, come as one.
+/// SIGCHLD is never pending twice: three hundred ends, the child's among them, come as one.
 #[test]
-fn an_end_among_a_hundred_is_not_lost() {
+fn an_end_among_hundreds_is_not_lost() {
     everywhere(
         r#"
 CHILD = """
 import os, sys
 middle = os.fork()
 if middle == 0:
-    for _ in range(100):
+    for _ in range(300):
         if os.fork() == 0:
             sys.stdin.read(1)
             os._exit(0)
@@ -108,15 +108,23 @@ print(os.getpid(), flush=True)
 sys.stdin.read(1)
 os._exit(42)
 """
-process = start(*PYTHON, CHILD, stdin=subprocess.PIPE)
-line(process)
-eventually(lambda: len(children(process.pid)) == 101, "the orphans are its")
-os.kill(process.pid, signal.SIGSTOP)
-process.stdin.close()
-eventually(lambda: all((status(pid) or "Z")[0] == "Z" for pid in children(process.pid)), "all of them have ended")
-assert len(children(process.pid)) == 101
-os.kill(process.pid, signal.SIGCONT)
-assert process.wait() == 42
+for with_the_child in (True, False):
+    process = start(*PYTHON, CHILD, stdin=subprocess.PIPE)
+    main = int(line(process))
+    eventually(lambda: len(children(process.pid)) == 301, "the orphans are its")
+    if not PID_1: orphans = [pid for pid in children(process.pid) if pid != main]
+    else: orphans = sorted(children(process.pid))[1:]
+    os.kill(process.pid, signal.SIGSTOP)
+    if with_the_child: process.stdin.close()
+    else:
+        for pid in orphans: os.kill(pid, signal.SIGKILL)
+    eventually(lambda: all((status(pid) or "Z")[0] == "Z" for pid in orphans), "all of them have ended")
+    assert len(children(process.pid)) == 301
+    os.kill(process.pid, signal.SIGCONT)
+    if not with_the_child:
+        eventually(lambda: len(children(process.pid)) == 1, "none is left unreaped")
+        process.stdin.close()
+    assert process.wait() == 42
 "#,
     );
 }

@@ -331,6 +331,11 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
             &["TG029"],
         ),
         ("port: 9096}}}", "port: 9999}}}", &["TG029"]),
+        (
+            "/prestop, port: 9096}}",
+            "/prestop, port: 9999}, exec: {command: [/bin/other, prestop]}}",
+            &["TG029"],
+        ),
         ("image: app", "ports: [{containerPort: 9095}]", &["TG016"]),
         (
             "        - name: app",
@@ -360,6 +365,11 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
             "port: 9096, httpHeaders: [{name: Authorization, value: Bearer x}]}}}",
         );
     assert_eq!(ids(&token), [""; 0]);
+    // The word for a native sidecar in the wrong list makes none.
+    let plain = BESIDE
+        .replace("      initContainers:\n", "      containers:\n")
+        .replace("      containers:\n        - name: app", "        - name: app");
+    assert_eq!(ids(&plain), ["TG021"], "{plain}");
     let shared = BESIDE
         .replace("9096'}}\"", "9096'}, target: {ports: [50051]}}\"")
         .replace(
