@@ -184,6 +184,26 @@ fn every_kind_is_wrapped_and_holds() {
 }
 
 #[test]
+fn json_is_read_and_a_pod_without_containers_is_left_alone() {
+    let json = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": [{"name": "a", "image": "a", "command": ["/a"]}]}}"#;
+    for options in [&[][..], &["--mode", "sidecar"]] {
+        let text = injected(json, options);
+        assert_check_finds_nothing(&text);
+        assert_eq!(injected(&text, options), text);
+    }
+    let empty = "apiVersion: v1\nkind: Pod\nmetadata: {name: y}\nspec: {containers: null}\n";
+    let both = format!("{empty}---\n{json}\n");
+    let directory = tempfile::tempdir().expect("a directory");
+    let output = inject(directory.path(), &both, &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("Pod/y: left as it is, for it has no containers"),
+        "{said}"
+    );
+}
+
+#[test]
 fn an_entrypoint_that_cannot_be_known_is_asked_for() {
     let manifest = SHOP.replace("        command: [/cart]\n", "");
     let said = refused(&manifest, &[]);
@@ -348,6 +368,12 @@ fn a_sidecars_config_decides_what_the_pod_needs() {
     let output = beside(SHOP, Some(config));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("shareProcessNamespace is true now"), "{said}");
+    assert!(!said.contains("PID 1"), "{said}");
+    let said = String::from_utf8_lossy(&beside(SHOP, None).stderr).into_owned();
+    assert!(
+        said.contains("the program is PID 1 of container server"),
+        "{said}"
+    );
     let text = text_of(output);
     assert_check_finds_nothing(&text);
     let pod = &documents(&text)[1]["spec"]["template"]["spec"];

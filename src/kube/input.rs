@@ -87,14 +87,15 @@ impl Source {
         let json = self.text.trim_start().starts_with('{');
         self.text.lines().any(|line| {
             let line = if json {
-                line.trim_start().trim_start_matches(['{', '"'])
+                line.trim_start().trim_start_matches('{').trim_start()
             } else {
                 line
             };
+            let line = line.trim_start_matches(['"', '\'']);
             ["apiVersion", "kind"].iter().any(|key| {
                 let rest = line
                     .strip_prefix(key)
-                    .map(|rest| rest.trim_start_matches('"').trim_start());
+                    .map(|rest| rest.trim_start_matches(['"', '\'']).trim_start());
                 rest.is_some_and(|rest| rest.starts_with(':'))
             })
         })
@@ -215,6 +216,8 @@ mod tests {
             "# x\napiVersion: v1\n",
             "{\"apiVersion\": \"v1\"}",
             "{\n  \"kind\" : \"List\"}",
+            "\"apiVersion\": v1\n",
+            "'kind': Pod\n",
         ] {
             assert!(source(text).is_manifests(), "{text}");
         }

@@ -59,6 +59,12 @@ pub fn beside(
         "{}: tidegate is beside container {}, whose preStop hook calls it",
         target.title, target.name
     ));
+    if !says(&["target"]) && !pod.is_true_at("shareProcessNamespace") {
+        notes.push(format!(
+            "{}: the program is PID 1 of container {}: without a handler for its stop signal it lives until SIGKILL; name it under target in a --config FILE, and tidegate stops it",
+            target.title, target.name
+        ));
+    }
     if says(&["target"]) && !pod.is_true_at("shareProcessNamespace") {
         pod.set("shareProcessNamespace", Node::bare(true));
         notes.push(format!(

@@ -99,6 +99,10 @@ pub fn choose(object: &Object<'_>, maps: &ConfigMaps<'_>, options: &Options) -> 
         return Ok(Verdict::Leave(None));
     }
     let containers = pod.spec.list_at("containers");
+    if containers.is_empty() {
+        let note = format!("{title}: left as it is, for it has no containers");
+        return Ok(Verdict::Leave(Some(note)));
+    }
     let Some(index) = index(&pod, containers, options, &title)? else {
         let name = options.container.as_deref().unwrap_or("");
         return Ok(Verdict::Leave(Some(format!(
