@@ -27,6 +27,8 @@ class apart:
 def fork(how=os.fork): return how()
 PYTHON = [sys.executable, "-S", "-E", "-c"]
 libc = ctypes.CDLL(None, use_errno=True)
+# A shell without job control starts what it puts in the background with these ignored (POSIX 2.11), tests too.
+for number in (signal.SIGINT, signal.SIGQUIT): signal.signal(number, signal.SIG_DFL)
 
 def eventually(holds, what):
     """Looks until it holds; for what nobody tells us of."""
