@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::colour::{Colour, Colours};
 use crate::drain::status::{Facts, Status};
 use crate::drain::table::Phase;
-use crate::hooks::{HookState, Outcome};
+use crate::hooks::{HookState, Outcome, Way};
 
 /// What is going on, without the time: it changes when there is news.
 pub(super) fn line(facts: &Facts) -> String {
@@ -108,9 +108,13 @@ fn hook(outcome: &Outcome) -> String {
         HookState::Failed => "failed",
         HookState::Abandoned => "abandoned",
     };
+    let name = match outcome.on == Way::Anew.key() {
+        true => format!("{}, at the start", outcome.name),
+        false => outcome.name.clone(),
+    };
     match &outcome.why {
-        Some(why) => format!("{}: {state}, try {}: {why}", outcome.name, outcome.tries),
-        None => format!("{}: {state}", outcome.name),
+        Some(why) => format!("{name}: {state}, try {}: {why}", outcome.tries),
+        None => format!("{name}: {state}"),
     }
 }
 

@@ -72,14 +72,18 @@ pub struct Summary {
 const LONGEST_REASON: usize = 200;
 
 impl Summary {
-    /// Of the hooks as they stand.
+    /// Of the hooks as they stand. What was done of coming back, or at the start, is no leaving.
     pub fn of(outcomes: &[Outcome]) -> Self {
+        let leaving: Vec<&Outcome> = outcomes
+            .iter()
+            .filter(|outcome| outcome.on == Way::Out.key())
+            .collect();
         let is_done = |outcome: &&Outcome| outcome.state == HookState::Done;
-        let done = outcomes.iter().filter(is_done).count();
-        let first = outcomes.iter().find(|outcome| outcome.state != HookState::Done);
+        let done = leaving.iter().copied().filter(is_done).count();
+        let first = leaving.iter().find(|outcome| outcome.state != HookState::Done);
         Self {
             done,
-            failed: outcomes.len() - done,
+            failed: leaving.len() - done,
             first_failure: first.map(|outcome| {
                 let why = outcome.why.as_deref().unwrap_or("it was not done in time");
                 let text = format!("{}: {why}", outcome.name);
@@ -106,5 +110,7 @@ mod tests {
         assert!(first.starts_with("http http://a/: xxx") && first.len() == LONGEST_REASON);
         assert_eq!(Summary::of(&[done]).first_failure, None);
         assert_eq!(Summary::of(&[]), Summary::default());
+        let others = [Way::Back, Way::Anew].map(|way| Outcome::running("consul web-1", way));
+        assert_eq!(Summary::of(&others), Summary::default());
     }
 }

@@ -149,6 +149,20 @@ fn a_deregistered_service_is_registered_again_by_what_is_configured() {
 }
 
 #[test]
+fn a_deregistration_that_nothing_is_known_to_undo_is_the_apps_to_undo() {
+    let registry = Registry::start(agent);
+    let tidegate = crate::with_hooks(&consul(&registry, ", mode: deregister"), "")
+        .env("TOKEN", "t0ken")
+        .start();
+    tidegate.child();
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    tidegate.ask(&["resume"]);
+    assert_eq!(tidegate.status()["hooks"].as_array().map(Vec::len), Some(0));
+    assert_eq!(registry.lines(), ["PUT /v1/agent/service/deregister/web-1%2Fa"]);
+}
+
+#[test]
 fn what_the_agent_refuses_is_said() {
     let registry = Registry::start(agent);
     let mut tidegate = up(&consul(&registry, ""), "");

@@ -104,6 +104,13 @@ fn a_key_is_deleted_and_put_back_with_its_value_and_lease() {
         assert_eq!(hook(&tidegate, 0)["state"], "done");
         assert_eq!(etcd.key(), registered);
     }
+    // What is gone before it is left does not come back.
+    etcd.ask("/v3/kv/deleterange", &json!({"key": "d2Vi"}));
+    for way in ["drain", "resume"] {
+        tidegate.ask(&[way]);
+        settled(&tidegate);
+    }
+    assert_eq!(etcd.key(), None);
 }
 
 #[test]
@@ -111,7 +118,7 @@ fn a_lease_is_revoked_by_the_id_that_the_app_keeps() {
     let etcd = Etcd::start();
     let lease: i64 = etcd.register().parse().expect("a number");
     let file = tempfile::NamedTempFile::new().expect("a file");
-    std::fs::write(file.path(), format!("{lease:x}\n")).expect("written");
+    std::fs::write(file.path(), format!("0x{lease:x}\n")).expect("written");
     let tidegate = up(
         &format!(
             "{{etcd: {{address: 'http://{}', leaseFile: '{}'}}}}, {{etcd: {{address: 'http://{}', lease: '1234', retries: 0}}}}",
@@ -132,6 +139,9 @@ fn a_lease_is_revoked_by_the_id_that_the_app_keeps() {
             .is_some_and(|why| why.starts_with("it answered 404")),
         "{unknown}"
     );
+    // The app takes a new one.
+    tidegate.ask(&["resume"]);
+    assert_eq!(tidegate.status()["hooks"].as_array().map(Vec::len), Some(0));
 }
 
 /// With users, as etcd's guide to authentication has it: root comes first.
@@ -204,4 +214,27 @@ fn what_was_deleted_is_put_back_although_nobody_said_that_it_was_deleted() {
         put,
         json!({"key": "d2Vi", "value": "MTAuMC4wLjc=", "lease": "77"})
     );
+}
+
+#[test]
+fn what_the_app_wrote_at_the_last_moment_is_what_comes_back() {
+    let registry = Registry::start(|asked: &Asked, _| {
+        let entry = |value: &str| json!({"key": "d2Vi", "value": value, "lease": "77"});
+        let answer = match asked.line.as_str() {
+            "POST /v3/kv/range" => json!({"kvs": [entry("b2xk")]}),
+            "POST /v3/kv/deleterange" => json!({"deleted": "1", "prev_kvs": [entry("bmV3")]}),
+            _ => json!({}),
+        };
+        Turn::Answer(200, answer.to_string())
+    });
+    let hook = format!("{{etcd: {{address: '{}', key: web}}}}", registry.url());
+    let tidegate = up(&hook, "");
+    for way in ["drain", "resume"] {
+        tidegate.ask(&[way]);
+        settled(&tidegate);
+    }
+    let last = registry.asked().pop().expect("a request");
+    assert_eq!(last.line, "POST /v3/kv/put");
+    let put: Value = serde_json::from_str(&last.body).expect("JSON");
+    assert_eq!(put["value"], "bmV3");
 }

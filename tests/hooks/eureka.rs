@@ -113,3 +113,19 @@ fn a_deregistration_is_the_clients_to_undo() {
     assert_eq!(tidegate.status()["hooks"].as_array().map(Vec::len), Some(0));
     assert_eq!(registry.lines(), ["DELETE /eureka/apps/WEB/host%3Aweb%3A8080"]);
 }
+
+#[test]
+fn a_server_that_fails_at_the_start_is_said() {
+    let registry = Registry::start(|_, _| Turn::Answer(503, String::new()));
+    let tidegate = up(&eureka(&registry, ""), "");
+    registry.wait_for(1);
+    settled(&tidegate);
+    let hook = hook(&tidegate, 0);
+    assert_eq!((&hook["on"], &hook["state"]), (&"start".into(), &"failed".into()));
+    assert!(
+        hook["why"]
+            .as_str()
+            .is_some_and(|why| why.starts_with("it answered 503")),
+        "{hook}"
+    );
+}

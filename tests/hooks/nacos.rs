@@ -219,7 +219,17 @@ fn it_is_removed_and_registered_as_it_was() {
         ("v1", ", api: v1, mode: deregister"),
         ("v2", ", mode: deregister"),
     ] {
-        let wrote = there_and_back(&server(version, None), more);
+        let registry = server(version, None);
+        let wrote = there_and_back(&registry, more);
+        let reads = registry
+            .lines()
+            .iter()
+            .filter(|line| line.starts_with("GET"))
+            .count();
+        assert_eq!(
+            reads, 1,
+            "nothing is looked for at the start: a removal leaves no mark"
+        );
         let expected = [("DELETE", None), ("POST", instance(2.5, true))];
         assert_eq!(
             wrote,
@@ -237,16 +247,25 @@ fn a_login_comes_first_where_there_is_a_user() {
 
 #[test]
 fn an_answer_of_200_that_says_no_is_a_failure() {
-    let registry = Registry::start(|asked: &Asked, _| match asked.line.starts_with("GET") {
-        true => Turn::Answer(200, json!({"code": 0, "data": {"weight": 1.0}}).to_string()),
-        false => Turn::Answer(200, json!({"code": 20004, "data": null}).to_string()),
-    });
-    let tidegate = up(&nacos(&registry, ""), "");
-    tidegate.ask(&["drain"]);
-    settled(&tidegate);
+    let said = |version: &str, instance: String, no: String| {
+        let registry = Registry::start(move |asked: &Asked, _| match asked.line.starts_with("GET") {
+            true => Turn::Answer(200, instance.clone()),
+            false => Turn::Answer(200, no.clone()),
+        });
+        let tidegate = up(&nacos(&registry, &format!(", api: {version}")), "");
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        hook(&tidegate, 0)["why"].clone()
+    };
+    let why = "it answered 200, and that it was not done";
+    let (found, no) = (
+        json!({"code": 0, "data": {"weight": 1.0}}),
+        json!({"code": 20004, "data": null}),
+    );
+    assert_eq!(said("v2", found.to_string(), no.to_string()), why);
     assert_eq!(
-        hook(&tidegate, 0)["why"],
-        "it answered 200, and that it was not done"
+        said("v1", json!({"weight": 1.0}).to_string(), "no".to_owned()),
+        why
     );
 }
 
@@ -348,6 +367,55 @@ fn leaving_what_is_not_registered_is_a_failure_and_is_not_put_off_by_waiting_for
         (&hook["on"], &hook["why"]),
         (&"onDrain".into(), &"the instance is not registered there".into())
     );
+}
+
+/// Neither by the container that took it out, nor by its successor.
+#[test]
+fn what_somebody_disabled_stays_so_in_the_next_container() {
+    for (more, last) in [
+        ("", instance(2.5, false)),
+        (", mode: weight", instance(2.5, false)),
+    ] {
+        let registry = server_with("v2", None, false);
+        let mut first = up(&nacos(&registry, more), "");
+        first.signal(Signal::SIGTERM);
+        first.wait();
+        let second = up(&nacos(&registry, more), "");
+        settled(&second);
+        assert_eq!(hook(&second, 0)["state"], "done");
+        let written = writes(&registry);
+        assert_eq!(
+            written.last().map(|(_, instance)| instance),
+            Some(&last),
+            "{more}"
+        );
+    }
+}
+
+#[test]
+fn it_comes_back_as_it_was_when_it_was_left_last() {
+    let reads = std::sync::atomic::AtomicU32::new(0);
+    let registry = Registry::start(move |asked: &Asked, _| {
+        let data = match asked.line.starts_with("GET") {
+            // Each time somebody has given it another weight.
+            true => json!({"weight": reads.fetch_add(1, std::sync::atomic::Ordering::Relaxed)}),
+            false => json!("ok"),
+        };
+        Turn::Answer(200, json!({"code": 0, "data": data}).to_string())
+    });
+    let tidegate = up(&nacos(&registry, ", mode: weight"), "");
+    registry.wait_for(1);
+    for _ in 0..2 {
+        for way in ["drain", "resume"] {
+            tidegate.ask(&[way]);
+            settled(&tidegate);
+        }
+    }
+    let weights: Vec<f64> = writes(&registry)
+        .into_iter()
+        .filter_map(|(_, instance)| Some(instance?.weight))
+        .collect();
+    assert_eq!(weights, [0.0, 1.0, 0.0, 2.0]);
 }
 
 /// Where the instance is, in the registry's own words; and an address with a path is the whole of it.

@@ -92,6 +92,56 @@ fn a_stop_during_a_resume_leaves_it_out() {
     assert_eq!(registry.lines(), ["PUT /leave", "PUT /back", "PUT /leave"]);
 }
 
+#[test]
+fn what_came_of_a_resume_is_not_taken_for_the_leaving_that_overtook_it() {
+    let registry = Registry::start(|asked: &Asked, before| match (asked.line.as_str(), before) {
+        ("PUT /back", _) => Turn::Late(Duration::from_millis(300), 200),
+        ("PUT /leave", 0) => fine(),
+        _ => Turn::Hang,
+    });
+    let patient = format!("{{http: {{url: '{}/leave', timeout: 60s}}}}", registry.url());
+    let tidegate = up(&patient, &call(&registry, "back"));
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    tidegate.ask(&["resume"]);
+    registry.wait_for(2);
+    tidegate.ask(&["drain"]);
+    // Only now is it asked, when the resume has been answered.
+    registry.wait_for(3);
+    let hook = hook(&tidegate, 0);
+    assert_eq!(
+        (&hook["on"], &hook["state"]),
+        (&"onDrain".into(), &"running".into())
+    );
+}
+
+#[test]
+fn every_hook_keeps_its_place_whichever_ends_first() {
+    let slow = Registry::start(|_, _| Turn::Late(Duration::from_millis(300), 500));
+    let quick = Registry::start(|_, _| fine());
+    let tidegate = up(
+        &format!(
+            "{{http: {{url: '{}/slow', retries: 0}}}}, {}",
+            slow.url(),
+            call(&quick, "quick")
+        ),
+        "",
+    );
+    for _ in 0..2 {
+        tidegate.ask(&["drain"]);
+        settled(&tidegate);
+        for (index, name, state) in [(0, "/slow", "failed"), (1, "/quick", "done")] {
+            let hook = hook(&tidegate, index);
+            assert!(
+                hook["name"].as_str().is_some_and(|is| is.ends_with(name)),
+                "{hook}"
+            );
+            assert_eq!(hook["state"], state, "{hook}");
+        }
+        tidegate.ask(&["resume"]);
+    }
+}
+
 fn between(min: &str, max: &str, hooks: &str) -> Tidegate {
     let config = WIDE.unmeasured().replace(
         "propagation: 1000ms",
@@ -166,6 +216,25 @@ fn a_program_that_ends_by_itself_calls_no_hook() {
     tidegate.signal(Signal::SIGUSR2);
     tidegate.wait();
     assert!(registry.asked().is_empty());
+}
+
+#[test]
+fn what_failed_at_the_start_is_not_said_of_a_leaving() {
+    let registry = Registry::start(|_, _| Turn::Answer(500, String::new()));
+    let hook = format!(
+        "{{consul: {{address: '{}', serviceId: web, retries: 0}}}}",
+        registry.url()
+    );
+    let mut tidegate = up(&hook, "");
+    registry.wait_for(1);
+    settled(&tidegate);
+    let told = tidegate.ask(&["status"]);
+    assert!(told.contains("consul web, at the start: failed"), "{told}");
+    tidegate.signal(Signal::SIGUSR2);
+    tidegate.wait();
+    let said = tidegate.termination();
+    assert_eq!(said.0["hooks"]["failed"], 0);
+    assert!(!said.text("message").contains("registry"), "{said:?}");
 }
 
 #[test]
@@ -260,5 +329,10 @@ fn nothing_wakes_up_for_hooks_before_they_are_called() {
     let tidegate = up(&format!("{hooks}, {asked}"), hooks);
     registry.wait_for(1);
     settled(&tidegate);
+    assert_eq!(
+        tidegate.status()["hooks"].as_array().map(Vec::len),
+        Some(1),
+        "no other is called at the start"
+    );
     assert!(tidegate.is_still(), "it wakes up");
 }

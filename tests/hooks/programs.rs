@@ -10,7 +10,7 @@ use crate::{WIDE, hook, settled, up};
 
 #[test]
 fn a_program_is_told_the_way_and_its_output_is_in_the_log() {
-    let run = "{exec: {command: [/bin/sh, -c, 'echo goes $TIDEGATE_HOOK with $THE_ARGUMENT; echo and complains >&2; printf unended']}}";
+    let run = "{exec: {command: [/bin/sh, -c, 'echo goes $TIDEGATE_HOOK with $THE_ARGUMENT; echo and complains >&2; printf unended; printf complaining >&2']}}";
     let mut tidegate = up(run, run);
     tidegate.ask(&["drain"]);
     settled(&tidegate);
@@ -19,6 +19,7 @@ fn a_program_is_told_the_way_and_its_output_is_in_the_log() {
     tidegate.stderr.wait_for("says: goes onDrain with");
     tidegate.stderr.wait_for("says: and complains");
     tidegate.stderr.wait_for("says: unended");
+    tidegate.stderr.wait_for("says: complaining");
     tidegate.ask(&["resume"]);
     tidegate.stderr.wait_for("says: goes onResume with");
     tidegate.signal(Signal::SIGTERM);
@@ -30,7 +31,8 @@ fn a_program_is_told_the_way_and_its_output_is_in_the_log() {
 fn one_that_fails_or_does_not_start_or_does_not_end_is_said_and_leaves_nothing() {
     let mut tidegate = up(
         "{exec: {command: [/bin/sh, -c, 'exit 7']}}, {exec: {command: [/no/such/program]}}, \
-         {exec: {command: [/bin/sh, -c, 'sleep 1000 & echo pid $!; sleep 1000'], timeout: 500ms}}",
+         {exec: {command: [/bin/sh, -c, 'sleep 1000 & echo pid $!; sleep 1000'], timeout: 500ms}}, \
+         {exec: {command: [/bin/sh, -c, 'kill -KILL $$']}}",
         "",
     );
     tidegate.ask(&["drain"]);
@@ -51,6 +53,7 @@ fn one_that_fails_or_does_not_start_or_does_not_end_is_said_and_leaves_nothing()
     assert_eq!(why(0), "it exited with 7");
     assert!(why(1).contains("/no/such/program"), "{}", why(1));
     assert_eq!(why(2), "no end within 500ms");
+    assert_eq!(why(3), "it was killed by SIGKILL (9)");
     assert_eq!(
         hook(&tidegate, 0)["tries"],
         1,
