@@ -1,14 +1,13 @@
 //! `http` hooks: tries, failures, secrets, https.
 
-use std::path::Path;
 use std::time::Duration;
 
 use crate::registry::{Registry, Turn, fine};
+use crate::support::Signal;
 use crate::support::children::TOLD;
 use crate::support::http::get;
 use crate::support::patience::eventually;
-use crate::support::{Running, Signal};
-use crate::{hook, not_ready, settled, up, with_hooks};
+use crate::{hook, settled, up, with_hooks};
 
 #[test]
 fn it_is_tried_again_until_it_is_done() {
@@ -212,67 +211,6 @@ fn a_registry_over_https_is_believed_by_its_ca_alone() {
     assert_eq!(registry.lines(), ["PUT /x"]);
 }
 
-/// Every registry, with what it answers when all is well.
-fn registries() -> [(&'static str, String); 4] {
-    let nacos = r#"{"code": 0, "data": {"weight": 1.0}}"#;
-    [
-        ("consul: {address: 'URL', serviceId: web", "{}".to_owned()),
-        (
-            "eureka: {address: 'URL', app: WEB, instanceId: web",
-            String::new(),
-        ),
-        (
-            "nacos: {address: 'URL', serviceName: web, ip: 10.0.0.7, port: 1",
-            nacos.to_owned(),
-        ),
-        ("etcd: {address: 'URL', lease: '77'", "{}".to_owned()),
-    ]
-}
-
-/// One of them, on a program that has never served: nothing is asked of it at the start.
-fn only_leaving(text: &str) -> Running {
-    let (tidegate, _) = not_ready(&format!("{{{text}}}}}"), Path::new("/no/such/file"));
-    let tidegate = tidegate.start();
-    tidegate.child();
-    tidegate.ask(&["drain"]);
-    settled(&tidegate);
-    tidegate
-}
-
-#[test]
-fn every_registry_is_tried_again_after_a_500_and_a_connection_that_broke() {
-    for (text, answer) in registries() {
-        let registry = Registry::start(move |_, before| match before {
-            0 => Turn::Answer(500, String::new()),
-            1 => Turn::Drop,
-            _ => Turn::Answer(200, answer.clone()),
-        });
-        let tidegate = only_leaving(&text.replace("URL", &registry.url()));
-        let hook = hook(&tidegate, 0);
-        assert_eq!(
-            (&hook["state"], &hook["tries"], &hook["on"]),
-            (&"done".into(), &3.into(), &"onDrain".into()),
-            "{text}: {:?}",
-            registry.lines()
-        );
-    }
-}
-
-#[test]
-fn no_registry_that_hangs_is_waited_for_longer_than_its_timeout() {
-    for (text, _) in registries() {
-        let registry = Registry::start(|_, _| Turn::Hang);
-        let text = text.replace("URL", &registry.url());
-        let tidegate = only_leaving(&format!("{text}, timeout: 100ms, retries: 0"));
-        let hook = hook(&tidegate, 0);
-        assert_eq!(
-            (&hook["state"], &hook["why"]),
-            (&"failed".into(), &"no end within 100ms".into()),
-            "{text}"
-        );
-    }
-}
-
 #[test]
 fn an_endless_answer_is_cut_short() {
     let registry = Registry::start(|_, _| Turn::Endless);
@@ -300,37 +238,4 @@ fn the_systems_authorities_are_believed_where_none_is_named() {
         settled(&tidegate);
         assert_eq!(hook(&tidegate, 0)["state"], state, "{}", hook(&tidegate, 0));
     }
-}
-
-#[test]
-fn every_registry_is_believed_by_the_ca_that_is_named() {
-    for (text, answer) in registries() {
-        let registry = Registry::start_secure(move |_, _| Turn::Answer(200, answer.clone()));
-        let room = tempfile::tempdir().expect("a directory");
-        let ca = room.path().join("ca.pem");
-        let hook = |more: &str| format!("{{{}, retries: 0{more}}}}}", text.replace("URL", &registry.url()));
-        let hooks = format!("{}, {}", hook(&format!(", ca: '{}'", ca.display())), hook(""));
-        let (tidegate, _) = not_ready(&hooks, Path::new("/no/such/file"));
-        let tidegate = tidegate.start();
-        tidegate.child();
-        // Not before it is needed.
-        let first = format!("{}/tests/fixtures/tls/first.pem", env!("CARGO_MANIFEST_DIR"));
-        std::fs::copy(first, &ca).expect("copied");
-        tidegate.ask(&["drain"]);
-        settled(&tidegate);
-        let states = [0, 1].map(|index| hook_state(&tidegate, index));
-        assert_eq!(
-            states,
-            ["done", "failed"],
-            "{text}: {}",
-            tidegate.status()["hooks"]
-        );
-    }
-}
-
-fn hook_state(tidegate: &Running, index: usize) -> String {
-    hook(tidegate, index)["state"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned()
 }
