@@ -60,6 +60,11 @@ pub enum Refused {
 }
 
 impl Refused {
+    /// Whether nobody was there to get it.
+    pub fn is_of_nobody(&self) -> bool {
+        matches!(self, Self::Gone(_) | Self::NoSuchProcess { .. })
+    }
+
     pub(super) fn of(signal: Signal, pid: libc::pid_t, why: io::Error) -> Self {
         match why.raw_os_error() {
             Some(libc::ESRCH) => Self::NoSuchProcess { signal, pid },

@@ -148,8 +148,11 @@ impl Hands {
         info!(
             target: "child", signal = %self.stop_signal, in_flight = %shown(record.in_flight), "stop signal sent"
         );
-        // A stopped process acts on a signal only once it goes on.
-        self.program.signal(Signal::CONT, self.target)
+        // A stopped process acts on a signal only once it goes on. One that is gone by now has acted.
+        match self.program.signal(Signal::CONT, self.target) {
+            Err(refused) if !refused.is_of_nobody() => Err(refused),
+            _ => Ok(()),
+        }
     }
 
     fn kill_child(&self, record: &Record) {
