@@ -104,21 +104,24 @@ def forwarding(wrappers, probe, rounds):
         os.close(writer)
         assert len(os.read(reader, 8)) == 8
         catching[name] = process, reader
-    readers = [reader for _, reader in catching.values()]
-    clock = subprocess.Popen([probe, "signals"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=readers)
-    took = {name: [] for name in wrappers}
-    time.sleep(0.5)
-    for _ in range(rounds):
-        for name, (process, reader) in catching.items():
-            clock.stdin.write(f"{process.pid} {reader}\n".encode())
-            clock.stdin.flush()
-            took[name].append(int(clock.stdout.readline()))
-            # So that everyone is asleep again.
-            time.sleep(0.001)
-    clock.stdin.close()
-    clock.wait()
-    end_all(catching.values())
-    return took
+    try:
+        readers = [reader for _, reader in catching.values()]
+        clock = subprocess.Popen([probe, "signals"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=readers)
+        took = {name: [] for name in wrappers}
+        time.sleep(0.5)
+        for _ in range(rounds):
+            for name, (process, reader) in catching.items():
+                clock.stdin.write(f"{process.pid} {reader}\n".encode())
+                clock.stdin.flush()
+                took[name].append(int(clock.stdout.readline()))
+                # So that everyone is asleep again.
+                time.sleep(0.001)
+        clock.stdin.close()
+        clock.wait()
+        return took
+    finally:
+        # Whatever the clock came to.
+        end_all(catching.values())
 
 
 def end_all(catching):

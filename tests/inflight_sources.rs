@@ -152,9 +152,12 @@ fn a_program_says_the_number() {
 #[test]
 fn a_program_that_does_not_is_unknown() {
     for (command, why) in [
-        ("['false']", "false: it exited with 1"),
-        ("[sh, -c, 'echo 0; exit 3']", "sh: it exited with 3"),
-        ("[sh, -c, 'echo 0; kill -9 $$']", "sh: it was killed by SIGKILL"),
+        ("['false']", "false: unknown (it exited with 1)"),
+        ("[sh, -c, 'echo 0; exit 3']", "sh: unknown (it exited with 3)"),
+        (
+            "[sh, -c, 'echo 0; kill -9 $$']",
+            "sh: unknown (it was killed by SIGKILL (9))",
+        ),
         ("[echo, 0 calls]", "no number and nothing else"),
         ("[/nonexistent]", "/nonexistent"),
         ("['yes']", "it printed more than 64 KiB"),
@@ -179,7 +182,7 @@ fn a_program_that_hangs_is_killed_with_its_group() {
     ));
     assert!(begun.elapsed() >= Duration::from_secs(2));
     assert!(
-        said(&output).contains("sh: no answer within 2s; it was killed"),
+        said(&output).contains("sh: unknown (no answer within 2s; it was killed"),
         "{}",
         said(&output)
     );
@@ -300,4 +303,15 @@ async fn no_source_shows_a_secret() {
         // Basic authorization of user:hunter2.
         assert!(!said(&output).contains("dXNlcjpodW50ZXIy"), "{}", said(&output));
     }
+}
+
+#[test]
+fn an_unknown_reading_names_its_source_once() {
+    let output = inflight("inflight: [{prometheus: {url: 'http://127.0.0.1:1/metrics', query: x}}]\n");
+    let said = said(&output);
+    assert!(
+        said.starts_with("http://127.0.0.1:1/metrics: unknown (connection refused"),
+        "{said}"
+    );
+    assert_eq!(said.matches("127.0.0.1:1").count(), 1, "{said}");
 }

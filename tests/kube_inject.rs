@@ -180,6 +180,12 @@ fn every_kind_is_wrapped_and_holds() {
             "apiVersion: v1\nkind: List\nitems:\n- {{apiVersion: {version}, kind: {kind}, metadata: {{name: x}}, spec: {spec}}}\n"
         );
         assert_check_finds_nothing(&injected(&list, &[]));
+        let outer = format!(
+            "apiVersion: v1\nkind: List\nitems:\n- null\n- {{apiVersion: v1, kind: List, items: [{{apiVersion: {version}, kind: {kind}, metadata: {{name: x}}, spec: {spec}}}]}}\n"
+        );
+        let text = injected(&outer, &[]);
+        assert!(text.contains("tidegate-bin"), "{text}");
+        assert_check_finds_nothing(&text);
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::runtime::Builder;
 use super::args::Times;
 use crate::child::{ENDING, Inherited, Reaper, Role, Signals};
 use crate::config::Settings;
-use crate::inflight::{Part, Reading, Sample, Sources};
+use crate::inflight::{Part, Reading, Sample, Sources, Unknown};
 
 /// How the last poll came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,17 +142,18 @@ fn told(parts: &[Part], sample: &Sample, stamp: String) -> String {
         let arrivals = match &part.arrivals {
             None => String::new(),
             Some(Ok(count)) => format!(", {count} begun"),
-            Some(Err(why)) => format!(", begun: unknown ({})", why.0),
+            Some(Err(why)) => format!(", begun: {}", unknown(&part.name, why)),
         };
         let note = part
             .note
             .as_ref()
             .map_or(String::new(), |note| format!("; {note}"));
         let millis = part.took.as_secs_f64() * 1000.0;
-        let line = format!(
-            "{}: {}{arrivals}, in {millis:.1}ms{note}",
-            part.name, part.reading
-        );
+        let reading = match &part.reading {
+            Reading::Unknown(why) => unknown(&part.name, why),
+            reading => reading.to_string(),
+        };
+        let line = format!("{}: {reading}{arrivals}, in {millis:.1}ms{note}", part.name);
         push_line(&mut lines, &stamp, &line);
     }
     let sum = match &sample.reading {
@@ -162,6 +163,16 @@ fn told(parts: &[Part], sample: &Sample, stamp: String) -> String {
     };
     push_line(&mut lines, &stamp, &sum);
     lines
+}
+
+/// Why it is not known, less the source's name, which the line begins with.
+fn unknown(name: &str, why: &Unknown) -> String {
+    let why = why
+        .0
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix(": "))
+        .unwrap_or(&why.0);
+    format!("unknown ({why})")
 }
 
 /// What a page or a user wrote may hold line breaks; a line stays a line.

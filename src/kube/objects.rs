@@ -13,28 +13,39 @@ pub struct Object<'a> {
     pub root: &'a Node,
     /// The path of the object in it: empty, or `items[2]` in a List.
     pub path: String,
+    /// The same as numbers: which of the items, List by List.
+    pub route: Vec<usize>,
     /// The object.
     pub node: &'a Node,
 }
 
 impl<'a> Object<'a> {
-    /// The objects of one document: itself, or the items of a List.
+    /// The objects of one document: itself, or the items of a List, and of the Lists in it.
     pub fn of(file: &'a str, document: usize, root: &'a Node) -> Vec<Self> {
-        let object = |path: String, node: &'a Node| Self {
+        let whole = Self {
             file,
             document,
             root,
-            path,
-            node,
+            path: String::new(),
+            route: Vec::new(),
+            node: root,
         };
-        let is_list = root.scalar_at("kind").is_some_and(|kind| kind.ends_with("List"));
-        if !is_list {
-            return vec![object(String::new(), root)];
+        whole.flattened()
+    }
+
+    /// As deep as a document nests, which its reader bounds.
+    fn flattened(self) -> Vec<Self> {
+        if !self.kind().ends_with("List") {
+            return vec![self];
         }
-        let items = root.list_at("items").iter().enumerate();
-        items
-            .map(|(index, item)| object(format!("items[{index}]"), item))
-            .collect()
+        let items = self.node.list_at("items").iter().enumerate();
+        let items = items.map(|(index, node)| Self {
+            path: joined(&self.path, &format!("items[{index}]")),
+            route: self.route.iter().copied().chain([index]).collect(),
+            node,
+            ..self.clone()
+        });
+        items.flat_map(Self::flattened).collect()
     }
 
     /// `Deployment`

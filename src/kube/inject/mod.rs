@@ -89,7 +89,7 @@ pub fn inject(source: &Source, options: &Options) -> Result<Injected, InjectErro
         let objects = Object::of(&source.name, document.number, node);
         let maps = ConfigMaps::among(&objects);
         let mut changed = None;
-        for (index, object) in objects.iter().enumerate() {
+        for object in &objects {
             let target = match target::choose(object, &maps, options)? {
                 Verdict::Wrap(target) => target,
                 Verdict::Leave(note) => {
@@ -107,7 +107,7 @@ pub fn inject(source: &Source, options: &Options) -> Result<Injected, InjectErro
                 return Err(TargetError::SeveralCommands.into());
             }
             let root = changed.get_or_insert_with(|| node.clone());
-            let whole = item(root, &object.path, index);
+            let whole = item(root, &object.route);
             one(whole, &target, options, config.as_ref(), &mut injected.notes);
             injected.wrapped += 1;
         }
@@ -120,11 +120,9 @@ pub fn inject(source: &Source, options: &Options) -> Result<Injected, InjectErro
 }
 
 /// The object itself, or the item of a List it is.
-fn item<'a>(root: &'a mut Node, path: &str, index: usize) -> &'a mut Node {
-    if path.is_empty() {
-        return root;
-    }
-    &mut root.list_entry("items")[index]
+fn item<'a>(root: &'a mut Node, route: &[usize]) -> &'a mut Node {
+    let step = |node: &'a mut Node, index: &usize| &mut node.list_entry("items")[*index];
+    route.iter().fold(root, step)
 }
 
 fn one(

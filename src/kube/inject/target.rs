@@ -199,6 +199,7 @@ pub fn installed(spec: &Node) -> Option<String> {
         document: 0,
         root: spec,
         path: String::new(),
+        route: Vec::new(),
         node: spec,
     };
     let pod = Pod {
