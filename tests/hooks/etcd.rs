@@ -9,8 +9,8 @@ use crate::registry::{Asked, Registry, Turn};
 use crate::support::children::program;
 use crate::support::http::post;
 use crate::support::patience::eventually;
-use crate::support::ports;
-use crate::{hook, settled, up};
+use crate::support::{Signal, Tidegate, ports};
+use crate::{WIDE, hook, settled, up};
 
 /// A server with a directory of its own; gone with this.
 struct Etcd {
@@ -63,9 +63,14 @@ impl Etcd {
         Some((text("value"), text("lease")))
     }
 
-    /// Registers `web` with a lease, as an app does.
+    /// Registers `web` with a lease of ten minutes, as an app does.
     fn register(&self) -> String {
-        let lease = self.ask("/v3/lease/grant", &json!({"TTL": "600"}))["ID"]
+        self.register_for("600")
+    }
+
+    /// The same, with a lease of so many seconds.
+    fn register_for(&self, seconds: &str) -> String {
+        let lease = self.ask("/v3/lease/grant", &json!({"TTL": seconds}))["ID"]
             .as_str()
             .expect("a lease")
             .to_owned();
@@ -142,6 +147,29 @@ fn a_lease_is_revoked_by_the_id_that_the_app_keeps() {
     // The app takes a new one.
     tidegate.ask(&["resume"]);
     assert_eq!(tidegate.status()["hooks"].as_array().map(Vec::len), Some(0));
+}
+
+/// Twenty heartbeats, 0.2 s apart, are twice the least lease etcd grants: without them the key had gone.
+#[test]
+fn after_a_sigkill_nothing_outlives_the_lease() {
+    let etcd = Etcd::start();
+    let lease = etcd.register_for("2");
+    let heart = format!(
+        "while {} -sf -o /dev/null -d '{{\"ID\": \"{lease}\"}}' http://{}/v3/lease/keepalive; do echo beat; sleep 0.2; done",
+        program("curl"),
+        etcd.address
+    );
+    let hook = format!("{{etcd: {{address: 'http://{}', key: web}}}}", etcd.address);
+    let mut tidegate = Tidegate::wrapping(["/bin/sh", "-c", &heart])
+        .config(format!("{}hooks: {{onDrain: [{hook}]}}\n", WIDE.unmeasured()))
+        .start();
+    tidegate.stdout.wait_for_nth("beat", 20);
+    assert!(etcd.key().is_some(), "the app keeps it alive");
+    tidegate.signal(Signal::SIGKILL);
+    tidegate.wait();
+    eventually("the key has gone with its lease", || {
+        etcd.key().is_none().then_some(())
+    });
 }
 
 /// With users, as etcd's guide to authentication has it: root comes first.
