@@ -8,7 +8,7 @@ use tracing::{debug, info, warn};
 use super::board::Board;
 use super::figures::Outcome;
 use super::ruling::Ruling;
-use super::verdicts::Status;
+use super::status::Status;
 
 /// Changes that follow each other faster are not for everyone to read.
 const TOLD_APART: Duration = Duration::from_secs(1);

@@ -29,7 +29,8 @@ use super::verdicts::{Drained, Verdicts};
 use super::watching::Watching;
 use super::wire::health_check_response::ServingStatus;
 
-pub use super::verdicts::{LIVENESS, NoSuchName, OVERALL, Readiness, Recovery, Status};
+pub use super::status::Status;
+pub use super::verdicts::{LIVENESS, NoSuchName, OVERALL, Readiness, Recovery};
 
 /// A handle to the board; clones show the same board.
 #[derive(Clone, Debug)]

@@ -1,6 +1,6 @@
 //! How a check goes, in numbers.
 
-use super::verdicts::Status;
+use super::status::Status;
 
 /// The probes of one check since the start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use super::board::Board;
 use super::checks::{self, Check};
 use super::follow::{self, App};
 use super::ruling::Ruling;
-use super::verdicts::Status;
+use super::status::Status;
 use crate::child::Spawner;
 
 /// What judges.

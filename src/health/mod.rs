@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | [`board`] | the one place for statuses: set, drain, undrain, latch and reset |
+//! | `status` | what a name can show |
 //! | `verdicts` | the rules of the board: the AND, the drain, the latch |
 //! | [`audience`] | who listens, and who has been told: the evidence that may end the propagation window |
 //! | `readers`, `crier` | what every name shows, and who is woken when that changes |
@@ -27,7 +28,7 @@
 //! | [`tls`] | the certificate, read again when it has changed |
 //! | `felt` | the socket whose reads the pulse feels |
 //! | `preface` | which protocol the first bytes speak |
-//! | `authority` | mends an `:authority` that is a socket path, on unix sockets |
+//! | `authority` | mends an `:authority` that is no host, as a socket path is, in the bytes as they come |
 //! | `outgoing` | response bodies, which know when they were taken |
 //!
 //! The driver has the [`Judge`] set the [`Board`], [`bind`]s before the child starts and
@@ -59,6 +60,7 @@ mod reflection;
 mod ruling;
 pub mod server;
 mod service;
+mod status;
 pub mod tls;
 mod verdicts;
 mod watching;

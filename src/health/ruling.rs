@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::verdicts::Status;
+use super::status::Status;
 
 /// Names spelt out in a line at most; the others are counted.
 const MAX_NAMES: usize = 10;

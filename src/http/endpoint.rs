@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use base64::Engine;
 use hyper::Uri;
 use hyper::header::HeaderValue;
 use hyper::http::uri::InvalidUri;
-use thiserror::Error;
 
 use super::place::{PlaceError, host_and_port, is_host};
+use super::url_error::{UrlError, UrlProblem};
+use super::userinfo::basic;
 use crate::host::Host;
 
 /// An address to poll. Shown, it has neither userinfo nor query string, which may hold secrets.
@@ -34,40 +34,6 @@ pub enum Scheme {
     Https,
 }
 
-/// A URL that cannot be polled. Its text is one line and shows neither userinfo nor query string.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{shown:?} {problem}")]
-pub struct UrlError {
-    shown: String,
-    problem: UrlProblem,
-}
-
-/// What is wrong with a URL: a clause that follows it, with the mend.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum UrlProblem {
-    /// No scheme, before what would be a URL with one.
-    #[error("has no scheme; write http:// in front of it")]
-    NoScheme,
-    /// Nothing like it.
-    #[error("is no URL; write it like http://127.0.0.1:9090/metrics")]
-    NotAUrl,
-    /// `https://`
-    #[error("is https, and only plain http is spoken; name a plain port on this pod")]
-    Https,
-    /// Another scheme.
-    #[error("is no http URL; write it like http://127.0.0.1:9090/metrics")]
-    Scheme,
-    /// The host or the port.
-    #[error("{0}; write it like http://127.0.0.1:9090/metrics")]
-    Place(#[from] PlaceError),
-    /// A letter in the path or the query, RFC 3986, 3.3 and 3.4.
-    #[error("has a letter that a URL cannot hold; write it as %XX")]
-    Letter,
-    /// A letter in the userinfo, RFC 3986, 3.2.1.
-    #[error("has a letter in its user or password that a URL cannot hold; write it as %XX")]
-    UserinfoLetter,
-}
-
 impl Endpoint {
     /// Reads `http://[user:password@]host[:port][/path][?query]`. The port defaults to 80, the path
     /// to `/`; a fragment is dropped; userinfo becomes Basic authorization (RFC 7617).
@@ -79,10 +45,7 @@ impl Endpoint {
         let endpoint = Self::parse_any(url)?;
         match endpoint.scheme {
             Scheme::Http => Ok(endpoint),
-            Scheme::Https => Err(UrlError {
-                shown: without_secrets(url),
-                problem: UrlProblem::Https,
-            }),
+            Scheme::Https => Err(UrlError::of(url, UrlProblem::Https)),
         }
     }
 
@@ -92,10 +55,7 @@ impl Endpoint {
     ///
     /// As [`Endpoint::parse`].
     pub fn parse_any(url: &str) -> Result<Self, UrlError> {
-        Self::take_apart(url).map_err(|problem| UrlError {
-            shown: without_secrets(url),
-            problem,
-        })
+        Self::take_apart(url).map_err(|problem| UrlError::of(url, problem))
     }
 
     fn take_apart(url: &str) -> Result<Self, UrlProblem> {
@@ -226,65 +186,6 @@ impl fmt::Debug for Endpoint {
 /// Whether a path or a query may hold this byte; every other is written as `%XX`.
 fn is_of_a_target(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"<>\\^`{|}".contains(&byte)
-}
-
-/// `url` without what stands before its last `@`, where a password may be whatever else is wrong
-/// with it, without its query string, and not endless.
-fn without_secrets(url: &str) -> String {
-    const MOST: usize = 60;
-    let shown = match url.rsplit_once('@') {
-        None => url.to_owned(),
-        Some((before, after)) => {
-            let scheme = before.find("://").map_or("", |end| &before[..end + 3]);
-            format!("{scheme}***@{after}")
-        }
-    };
-    let (shown, cut) = match shown.split_once('?') {
-        Some((path, _)) => (path, true),
-        None => (shown.as_str(), false),
-    };
-    let begin: String = shown.chars().take(MOST).collect();
-    let more = if cut || begin.len() < shown.len() {
-        "…"
-    } else {
-        ""
-    };
-    format!("{begin}{more}")
-}
-
-fn basic(userinfo: &str) -> HeaderValue {
-    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
-    let mut credentials = percent_decoded(user);
-    credentials.push(b':');
-    credentials.extend(percent_decoded(password));
-    let text = format!(
-        "Basic {}",
-        base64::engine::general_purpose::STANDARD.encode(credentials)
-    );
-    let mut value = HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static("Basic"));
-    value.set_sensitive(true);
-    value
-}
-
-/// Undoes percent-encoding (RFC 3986, 2.1); a `%` without two digits stands for itself.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let bytes = text.as_bytes();
-    let digit = |at: usize| bytes.get(at).and_then(|&byte| char::from(byte).to_digit(16));
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        match (bytes[at], digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) => {
-                decoded.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            (byte, ..) => {
-                decoded.push(byte);
-                at += 1;
-            }
-        }
-    }
-    decoded
 }
 
 #[cfg(test)]

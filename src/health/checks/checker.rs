@@ -12,7 +12,7 @@ use super::tally::Tally;
 use crate::child::Spawner;
 use crate::health::bench::{Bench, Opinion};
 use crate::health::figures::Outcome;
-use crate::health::verdicts::Status;
+use crate::health::status::Status;
 
 /// Runs `check` and tells `bench` in seat `seat`. It has no end of its own; dropped, it ends what it started.
 pub(in crate::health) async fn check(check: Check, seat: usize, bench: Arc<Bench>, spawner: Spawner) {

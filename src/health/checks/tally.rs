@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use crate::health::verdicts::Status;
+use crate::health::status::Status;
 
 /// The count of one check.
 #[derive(Clone, Copy, Debug)]

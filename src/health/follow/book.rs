@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::health::ruling::{Reason, Ruling, spelt_out};
-use crate::health::verdicts::{OVERALL, Status};
+use crate::health::status::Status;
+use crate::health::verdicts::OVERALL;
 
 /// What the app says of one name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

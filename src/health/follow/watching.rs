@@ -11,7 +11,7 @@ use super::book::Said;
 use super::ear::Ear;
 use super::follower::ANSWERED_WITHIN;
 use crate::health::channel::Channel;
-use crate::health::verdicts::Status as State;
+use crate::health::status::Status as State;
 use crate::health::wire::health_check_response::ServingStatus;
 use crate::health::wire::{HealthCheckRequest, HealthCheckResponse};
 
