@@ -19,6 +19,9 @@ const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
 /// The clock ticks of a process's start in `/proc`: USER_HZ, 100 on every architecture we run on (proc_pid_stat(5), time(7)).
 const TICKS_A_SECOND: u64 = 100;
 
+/// The kernel follows links and `#!` lines before it says what runs.
+const OR_ANOTHER_FILE: &str = ", and name the file itself, not a link to it or a script";
+
 /// Why the program was not found, with the mend.
 #[derive(Debug, PartialEq, Eq, Error)]
 pub(super) enum NotFound {
@@ -28,8 +31,8 @@ pub(super) enum NotFound {
     NoProc,
     #[error("nobody listens there yet")]
     NobodyListens,
-    #[error("no process that can be seen {what}; set shareProcessNamespace: true in the pod")]
-    NotSeen { what: String },
+    #[error("no process that can be seen {what}; set shareProcessNamespace: true in the pod{or}")]
+    NotSeen { what: String, or: &'static str },
     #[error(
         "{count} processes may not be looked at, and none of the others {what}; run tidegate as the program's user with the same capabilities, or give it CAP_SYS_PTRACE"
     )]
@@ -80,11 +83,11 @@ fn look(clue: &Clue) -> Result<Pid, NotFound> {
             if sockets.is_empty() {
                 return Err(NotFound::NobodyListens);
             }
-            the_one(format!("listens on {ports:?}"), |pid| {
+            the_one(format!("listens on {ports:?}"), "", |pid| {
                 listening::has_one_of(pid, &sockets)
             })
         }
-        Clue::Executable(file) => the_one(format!("runs {}", file.display()), |pid| {
+        Clue::Executable(file) => the_one(format!("runs {}", file.display()), OR_ANOTHER_FILE, |pid| {
             Ok(runs(&fs::read_link(format!("/proc/{pid}/exe"))?, file))
         }),
     }
@@ -92,7 +95,7 @@ fn look(clue: &Clue) -> Result<Pid, NotFound> {
 
 /// The one process that `is_it`, or the one of several that started the others: a server forks its workers with
 /// its sockets open.
-fn the_one(what: String, is_it: impl Fn(Pid) -> io::Result<bool>) -> Result<Pid, NotFound> {
+fn the_one(what: String, or: &'static str, is_it: impl Fn(Pid) -> io::Result<bool>) -> Result<Pid, NotFound> {
     let everyone = Kin::everyone().ok_or(NotFound::NoProc)?;
     let parents: BTreeMap<Pid, Pid> = everyone.iter().map(|one| (one.pid, one.parent)).collect();
     let own = std::process::id() as Pid;
@@ -117,7 +120,7 @@ fn the_one(what: String, is_it: impl Fn(Pid) -> io::Result<bool>) -> Result<Pid,
     match first[..] {
         [one] => Ok(one),
         [] if hidden > 0 => Err(NotFound::Hidden { what, count: hidden }),
-        [] => Err(NotFound::NotSeen { what }),
+        [] => Err(NotFound::NotSeen { what, or }),
         [..] => {
             let pids: Vec<String> = first.iter().map(Pid::to_string).collect();
             Err(NotFound::Several {
@@ -282,11 +285,21 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_nobody_runs_may_be_a_link_or_a_script() {
+        let why = look(&Clue::Executable("/no/such/link".into()));
+        let why = why.expect_err("nobody runs it").to_string();
+        assert!(
+            why.ends_with("the file itself, not a link to it or a script"),
+            "{why}"
+        );
+    }
+
+    #[test]
     fn nobody_of_ours_is_ever_meant() {
         let own = std::process::id() as Pid;
         let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
         for ours in [own, child.id() as Pid] {
-            let found = the_one("is ours".to_owned(), |pid| Ok(pid == ours));
+            let found = the_one("is ours".to_owned(), "", |pid| Ok(pid == ours));
             assert!(matches!(found, Err(NotFound::NotSeen { .. })), "{found:?}");
         }
         child.kill().expect("it runs");
