@@ -56,15 +56,14 @@ async fn head_has_no_body_and_counts_as_a_probe() {
 }
 
 #[tokio::test]
-async fn other_paths_are_404_and_other_methods_405() {
+async fn other_paths_are_404_other_methods_405_and_grpc_without_its_content_type_415() {
     let room = serving();
-    for path in [
-        "/",
-        "/readyz/",
-        "/grpc.health.v1.Health/Check",
-        "/AWS.ALB/healthcheck",
-    ] {
+    for path in ["/", "/readyz/", "/grpc.health.v1.Health/Nope"] {
         assert_eq!(room.get(path).await.0, 404, "{path}");
+    }
+    // gRPC over HTTP/2: "if Content-Type does not begin with application/grpc, servers SHOULD respond with 415".
+    for path in ["/grpc.health.v1.Health/Check", "/AWS.ALB/healthcheck"] {
+        assert_eq!(room.get(path).await.0, 415, "{path}");
     }
     for method in ["POST", "PUT", "DELETE", "OPTIONS", "BREW"] {
         let request = format!("{method} /readyz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");

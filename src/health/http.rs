@@ -35,6 +35,9 @@ const LIST: &str = "/grpc.health.v1.Health/List";
 const REFLECTION: &str = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 const REFLECTION_ALPHA: &str = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
+/// Every gRPC method there is here.
+const METHODS: [&str; 6] = [CHECK, WATCH, LIST, REFLECTION, REFLECTION_ALPHA, ALB_METHOD];
+
 /// Who asks, on which connection, and when. Travels with the request.
 #[derive(Clone, Debug)]
 pub(super) struct Caller {
@@ -117,6 +120,13 @@ impl Routes {
     }
 
     fn plain(&self, method: &Method, path: &str, caller: &Caller) -> Response<Content> {
+        if METHODS.contains(&path) {
+            // As gRPC over HTTP/2 has it: a 200 with a gRPC error in it would be taken for success.
+            return text(
+                StatusCode::UNSUPPORTED_MEDIA_TYPE,
+                "a gRPC method: content-type application/grpc, over HTTP/2",
+            );
+        }
         if !matches!(path, "/readyz" | "/healthz" | "/metrics") {
             return text(
                 StatusCode::NOT_FOUND,
@@ -178,7 +188,7 @@ fn metrics(page: String) -> Response<Content> {
 fn not_allowed(allowed: &'static str) -> Response<Content> {
     let mut response = text(
         StatusCode::METHOD_NOT_ALLOWED,
-        &format!("the method must be {allowed}"),
+        &format!("the method must be {}", allowed.replace(", ", " or ")),
     );
     response
         .headers_mut()
