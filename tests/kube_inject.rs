@@ -129,15 +129,124 @@ fn what_is_not_ours_means_the_same() {
         let items = server[key].as_sequence().expect(key).len();
         take(&mut server[key], items - 1);
     }
-    // The port 9095 was taken.
+    // The port 9095 was taken; and the grace.
+    take(&mut server["env"], 4 - 1);
     take(&mut server["env"], 3 - 1);
     let command = server["command"].as_sequence_mut().expect("a command");
     command.drain(..3);
-    let mut own = server["startupProbe"].clone();
-    remove(&mut own, "failureThreshold");
-    remove(server, "startupProbe");
-    server["readinessProbe"] = own;
+    let own = &before[1]["spec"]["template"]["spec"]["containers"][0]["readinessProbe"];
+    server["readinessProbe"] = own.clone();
     assert_eq!(before, after);
+}
+
+/// The container of the shop with this readiness probe, injected; and what was said.
+fn with_probe(probe: &str, config: Option<&str>) -> (Value, String) {
+    let own = "          initialDelaySeconds: 15\n          grpc: {port: 7070}\n        liveness";
+    assert!(SHOP.contains(own));
+    let manifest = SHOP.replace(own, &format!("          {probe}\n        liveness"));
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("t.yaml");
+    let mut options = Vec::new();
+    if let Some(text) = config {
+        std::fs::write(&file, text).expect("a file");
+        options.extend(["--config", file.to_str().expect("UTF-8")]);
+    }
+    let output = inject(directory.path(), &manifest, &options);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let text = text_of(output);
+    assert_check_finds_nothing(&text);
+    let container = &documents(&text)[1]["spec"]["template"]["spec"]["containers"][0];
+    (container.clone(), said)
+}
+
+/// What a container's `TIDEGATE_CONFIG` says, as tidegate reads it.
+fn settings(container: &Value) -> Value {
+    let variables = container["env"].as_sequence().expect("a list");
+    let text = variables
+        .iter()
+        .find(|variable| variable["name"] == "TIDEGATE_CONFIG")
+        .map_or("{}".to_owned(), |variable| {
+            variable["value"].as_str().expect("text").replace("$$", "$")
+        });
+    serde_yaml::from_str(&text).expect("YAML")
+}
+
+#[test]
+fn what_the_apps_readiness_probe_asked_tidegate_asks() {
+    let usual = "interval: 10s, timeout: 1s, failures: 3";
+    for (probe, check) in [
+        ("grpc: {port: 7070}", format!("grpc: '127.0.0.1:7070', {usual}")),
+        (
+            "httpGet: {path: '/up?a=$b', port: health}",
+            format!("http: 'http://127.0.0.1:9095/up?a=$b', {usual}"),
+        ),
+        (
+            "httpGet: {port: '80', scheme: http}",
+            format!("http: 'http://127.0.0.1:80/', {usual}"),
+        ),
+        (
+            "tcpSocket: {port: 7070}",
+            format!("tcp: '127.0.0.1:7070', {usual}"),
+        ),
+        (
+            "exec: {command: [/up, 'a b']}",
+            format!("exec: {{command: [/up, 'a b']}}, {usual}"),
+        ),
+        (
+            "{tcpSocket: {port: 1}, periodSeconds: 3, timeoutSeconds: 2, failureThreshold: 5, successThreshold: 1}",
+            "tcp: '127.0.0.1:1', interval: 3s, timeout: 2s, failures: 5".to_owned(),
+        ),
+    ] {
+        let (container, said) = with_probe(probe, None);
+        let wanted: Value = serde_yaml::from_str(&format!("{{name: readiness, {check}}}")).expect("YAML");
+        assert_eq!(settings(&container)["health"]["checks"][0], wanted);
+        assert_eq!(container["readinessProbe"]["grpc"]["port"], 9096);
+        assert!(
+            container["startupProbe"].is_null(),
+            "{probe}: liveness begins when it did"
+        );
+        assert!(said.contains("is its check of that name"), "{said}");
+    }
+    let config = "health: {services: [cart]}\ninflight: [{prometheus: {url: 'http://127.0.0.1/', query: '{x=~\"$a\"}'}}]\n";
+    let (container, _) = with_probe("tcpSocket: {port: 7070}", Some(config));
+    let settings = settings(&container);
+    assert_eq!(settings["health"]["services"][0], "cart");
+    assert_eq!(settings["health"]["checks"][0]["tcp"], "127.0.0.1:7070");
+    assert_eq!(settings["inflight"][0]["prometheus"]["query"], "{x=~\"$a\"}");
+}
+
+#[test]
+fn settings_that_hang_on_a_variable_are_left_as_they_are() {
+    let value = "hooks: {onDrain: [{http: {url: 'http://$(IP):1/'}}]}";
+    let variables = format!("{{name: IP, value: a}}, {{name: TIDEGATE_CONFIG, value: \"{value}\"}}");
+    let manifest = format!(
+        "kind: Pod\nmetadata: {{name: x}}\nspec: {{containers: [{{name: a, image: a, command: [/a], env: [{variables}], readinessProbe: {{tcpSocket: {{port: 1}}}}}}]}}\n"
+    );
+    let container = &documents(&injected(&manifest, &[]))[0]["spec"]["containers"][0];
+    assert_eq!(container["env"][1]["value"], value);
+    assert_eq!(container["startupProbe"]["tcpSocket"]["port"], 1);
+}
+
+#[test]
+fn what_no_check_asks_is_asked_at_the_start_and_said() {
+    let plain = "tcpSocket: {port: 7070}";
+    for (probe, config) in [
+        ("httpGet: {port: 80, httpHeaders: [{name: a, value: b}]}", None),
+        ("httpGet: {port: 80, scheme: HTTPS}", None),
+        ("httpGet: {port: 80, host: elsewhere}", None),
+        ("httpGet: {port: 80, path: '/a b'}", None),
+        ("tcpSocket: {port: 80, host: elsewhere}", None),
+        ("grpc: {port: 80, service: cart}", None),
+        (plain, Some("health: {app: {grpc: '127.0.0.1:1'}}\n")),
+        (plain, Some("health: {checks: [{name: db, tcp: 'db:1'}]}\n")),
+    ] {
+        let (container, said) = with_probe(probe, config);
+        assert_eq!(container["startupProbe"]["failureThreshold"], 60, "{probe}");
+        assert!(
+            said.contains("became its startup probe, for no check asks that"),
+            "{said}"
+        );
+    }
 }
 
 fn remove(node: &mut Value, key: &str) {

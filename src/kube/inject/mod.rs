@@ -8,6 +8,7 @@
 //! | `sidecar` | the container beside, and the hook that calls it |
 //! | `ports` | ports that nobody in the pod has |
 //! | `probes` | who asks, and what the rollout waits for |
+//! | `readiness` | the app's own readiness probe, as a check of tidegate's |
 //!
 //! Documents without a pod, and those that are wrapped already, are passed on byte for byte. The
 //! others are written again: the same keys in the same order with the same values, without their
@@ -16,6 +17,7 @@
 mod binary;
 mod ports;
 mod probes;
+mod readiness;
 mod sidecar;
 mod target;
 mod wrap;

@@ -7,9 +7,9 @@ use super::super::environment::ConfigMaps;
 use super::super::objects::{Object, pod_steps};
 use super::super::wrapped::{Role, find};
 use super::super::yaml::Node;
-use super::{at, ports};
+use super::{at, ports, readiness};
 
-/// A readiness probe may fail for as long as it likes; a startup probe that took its place gets so many seconds.
+/// A readiness probe may fail for as long as it likes; a startup probe that had to take its place gets so many seconds.
 const START_WITHIN: i64 = 600;
 
 /// What the probes have to know of the settings.
@@ -52,7 +52,7 @@ impl Asker {
     }
 }
 
-/// Points the readiness probe at tidegate; what asked the app before decides when it has started. Beside a sidecar
+/// Points the readiness probe at tidegate, which goes on asking the app what it was asked before. Beside a sidecar
 /// the app's own stays: the pod is ready when both are.
 pub fn ask_tidegate(object: &mut Node, asker: &Asker, title: &str, notes: &mut Vec<String>) {
     let (Some(asked), Some(steps)) = (asked(object, asker), pod_steps(object)) else {
@@ -112,12 +112,17 @@ fn asked(object: &Node, asker: &Asker) -> Option<Asked> {
     })
 }
 
-/// Makes a startup probe of the app's own readiness probe, unless it has one: the pod is not ready, and no rollout
-/// goes on, before the app answers.
+/// Makes a check of the app's own readiness probe. Where none does, it becomes the startup probe, unless there is one:
+/// then at least the pod is not ready, and no rollout goes on, before the app answers.
 fn hand_over(container: &mut Node, mut own: Node, title: &str) -> String {
+    if readiness::carry(container, &own).is_some() {
+        return format!(
+            "{title}: readiness is tidegate's now; what the app's own readiness probe asked is its check of that name"
+        );
+    }
     if container.get("startupProbe").is_some() {
         return format!(
-            "{title}: readiness is tidegate's now; the app's own readiness probe is gone, its startup probe stays"
+            "{title}: readiness is tidegate's now; the app's own readiness probe is gone, for no check asks that; its startup probe stays"
         );
     }
     let period = own.number_at("periodSeconds").unwrap_or(10).max(1);
@@ -127,5 +132,7 @@ fn hand_over(container: &mut Node, mut own: Node, title: &str) -> String {
         Node::bare((START_WITHIN + period - 1) / period),
     );
     container.set("startupProbe", own);
-    format!("{title}: readiness is tidegate's now; the app's own readiness probe became its startup probe")
+    format!(
+        "{title}: readiness is tidegate's now; the app's own readiness probe became its startup probe, for no check asks that; what else readiness hangs on, write under health in a --config FILE"
+    )
 }
