@@ -454,6 +454,40 @@ fn settings_come_from_config_maps_in_the_same_input() {
     assert_eq!(ids(&by_file(29)), ["TG003"]);
 }
 
+/// Each recipe of the page on registries, in a pod whose address the settings hold.
+#[test]
+fn the_recipes_for_registries_hold_in_a_pod() {
+    let page = include_str!("../docs/registries.md");
+    let recipes: Vec<&str> = page
+        .split("```yaml\n")
+        .skip(1)
+        .filter_map(|block| block.split("```").next())
+        .collect();
+    assert!(recipes.len() > 5, "{recipes:?}");
+    for recipe in recipes {
+        let ports = "          ports: [{";
+        let indented: String = recipe
+            .lines()
+            .map(|line| format!("              {line}\n"))
+            .collect();
+        let config = format!("          - name: TIDEGATE_CONFIG\n            value: |\n{indented}");
+        let addresses = "          - {name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}\n          - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n";
+        let manifest = with(&[(ports, &format!("          env:\n{addresses}{config}{ports}"))]);
+        let said = check(&["--strict"], &manifest);
+        assert_eq!((said.code, said.text.as_str()), (0, ""), "{manifest}");
+        // Nobody puts a value there.
+        if recipe.contains("$(") {
+            let said = check(&[], &manifest.replace(addresses, ""));
+            assert!(said.text.contains("TG001"), "{}", said.text);
+            assert!(
+                said.text.contains("the kubelet alone replaces $(…)"),
+                "{}",
+                said.text
+            );
+        }
+    }
+}
+
 #[test]
 fn every_kind_that_makes_pods_is_read_and_others_pass() {
     let pod = "terminationGracePeriodSeconds: 9, containers: [{name: a, command: [/tidegate, --, /a], readinessProbe: {grpc: {port: 9095}, periodSeconds: 1}}]";

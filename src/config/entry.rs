@@ -114,6 +114,18 @@ pub trait Entry: Sized {
 }
 
 impl Refusal {
+    /// The same of what was written, with a word on `$(NAME)` where that is left in it: who wrote it expected a
+    /// value there.
+    pub fn of(self, written: &str) -> Self {
+        if !written.contains("$(") {
+            return self;
+        }
+        Self(format!(
+            "{}; the kubelet alone replaces $(…), in the values of a pod's env, by a variable that stands before it there",
+            self.0
+        ))
+    }
+
     /// "expected this, found that".
     pub fn unexpected(expects: &str, found: &str) -> Self {
         Self(format!("expected {expects}, found {found}"))

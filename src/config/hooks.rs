@@ -15,7 +15,7 @@ use crate::hooks::{
 use crate::http::Trust;
 use crate::secret::Secret;
 
-use super::entry::quoted;
+use super::entry::{Refusal, quoted};
 use super::error::ConfigError;
 use super::rules::Rules;
 use super::schema;
@@ -321,10 +321,11 @@ impl Rules<'_> {
 
     /// A name that stands in a URL and in the log.
     fn named(&self, place: &str, key: &str, name: &str) -> Result<(), ConfigError> {
-        match !name.trim().is_empty() && !name.chars().any(char::is_control) {
-            true => Ok(()),
-            false => Err(self.refused(&format!("{place}.{key}"), format!("{} is no name", quoted(name)))),
+        if !name.trim().is_empty() && !name.chars().any(char::is_control) && !name.contains("$(") {
+            return Ok(());
         }
+        let Refusal(why) = Refusal(format!("{} is no name", quoted(name))).of(name);
+        Err(self.refused(&format!("{place}.{key}"), why))
     }
 
     /// What the schema has let through none the less.

@@ -178,7 +178,7 @@ impl Layers {
         let mut slot = Some(std::mem::take(config));
         let done = Config::assign(&mut slot, &steps(path), text);
         *config = slot.unwrap_or_default();
-        done.map_err(|refusal| single(origin.clone(), refusal))?;
+        done.map_err(|refusal| single(origin.clone(), refusal.of(text)))?;
         self.singles.push((origin, path.to_owned()));
         Ok(())
     }

@@ -165,7 +165,7 @@ impl<T: Entry> ValueSeed<'_, T> {
         self.at.count(written.text())?;
         T::scalar(written)
             .map(Some)
-            .map_err(|refusal| self.at.refuse(refusal))
+            .map_err(|refusal| self.at.refuse(refusal.of(written.text())))
     }
 }
 

@@ -76,9 +76,16 @@ impl Environment {
         };
         let Some(from) = variable.get("valueFrom") else {
             let value = variable.scalar_at("value").unwrap_or("");
+            if let Some(other) = self.unknown_in(value) {
+                let why = format!("holds $({other}), whose value is not in this input");
+                return self.forget(name, &why);
+            }
             let value = self.expanded(value);
             return self.set(name.to_owned(), value);
         };
+        if let Some(value) = from.at(&["fieldRef", "fieldPath"]).and_then(stand_in) {
+            return self.set(name.to_owned(), value.to_owned());
+        }
         let key = from.get("configMapKeyRef");
         let map = key.and_then(|key| maps.data(namespace, key.scalar_at("name")?));
         match (key, map) {
@@ -135,6 +142,22 @@ impl Environment {
         out + rest
     }
 
+    /// The first `$(NAME)` in `text` that the cluster replaces by a value we do not know.
+    fn unknown_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let text = text.split("$$");
+        let references = text.flat_map(|piece| piece.split("$(").skip(1));
+        let mut names = references.filter_map(|reference| Some(reference.split_once(')')?.0));
+        names.find(|name| {
+            let known = self.known.iter().any(|(known, _)| known == name);
+            let mut unknown = self.unknown.iter();
+            !known
+                && unknown.any(|(unknown, _)| match unknown.strip_suffix('*') {
+                    Some(prefix) => name.starts_with(prefix),
+                    None => unknown == name,
+                })
+        })
+    }
+
     /// The variables of ours, or that may be, whose values are not known.
     pub fn unknown_of_ours(&self) -> Option<&(String, String)> {
         let ours = |name: &str| match name.strip_suffix('*') {
@@ -146,9 +169,54 @@ impl Environment {
     }
 }
 
+/// A value such as the downward API gives in place of a field (Kubernetes, "Downward API", available fields): whether the
+/// settings hold does not hang on which.
+fn stand_in(field: &Node) -> Option<&'static str> {
+    match field.scalar()? {
+        // RFC 5737: for documentation.
+        "status.podIP" | "status.podIPs" | "status.hostIP" | "status.hostIPs" => Some("192.0.2.1"),
+        "metadata.name" => Some("pod"),
+        "metadata.namespace" => Some("namespace"),
+        "metadata.uid" => Some("00000000-0000-0000-0000-000000000000"),
+        "spec.nodeName" => Some("node"),
+        "spec.serviceAccountName" => Some("account"),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kube::yaml::load;
+
+    #[test]
+    fn what_holds_an_unknown_value_is_unknown_and_what_the_pod_knows_has_a_value() {
+        let container = "
+envFrom: [{prefix: S_, secretRef: {name: s}}]
+env:
+- {name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+- {name: LABEL, valueFrom: {fieldRef: {fieldPath: 'metadata.labels[''a'']'}}}
+- {name: A, value: 'http://$(IP):1'}
+- {name: B, value: 'a$$(LABEL)$(LABEL)'}
+- {name: C, value: '$(B)'}
+- {name: D, value: '$(S_X)'}
+- {name: E, value: '$$(LABEL) $(LATER)'}
+- {name: LATER, value: x}
+";
+        let container = load(container, 1).expect("YAML").expect("a container");
+        let environment = Environment::of(&container, "", &ConfigMaps::default());
+        let known = |name: &str| {
+            let mut known = environment.known.iter();
+            known
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.as_str())
+        };
+        assert_eq!(known("A"), Some("http://192.0.2.1:1"));
+        assert_eq!(known("E"), Some("$(LABEL) $(LATER)"));
+        for name in ["LABEL", "B", "C", "D"] {
+            assert_eq!(known(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn references_are_replaced_as_kubernetes_does() {
