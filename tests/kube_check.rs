@@ -454,15 +454,31 @@ fn settings_come_from_config_maps_in_the_same_input() {
     assert_eq!(ids(&by_file(29)), ["TG003"]);
 }
 
+/// The YAML of a page.
+fn yaml_in(page: &str) -> Vec<&str> {
+    let blocks = page.split("```yaml\n").skip(1);
+    blocks.filter_map(|block| block.split("```").next()).collect()
+}
+
+#[test]
+fn the_pods_that_the_docs_show_hold() {
+    for page in [include_str!("../README.md"), include_str!("../docs/target.md")] {
+        let blocks = yaml_in(page);
+        let pods: Vec<_> = blocks
+            .iter()
+            .filter(|block| block.starts_with("spec:\n"))
+            .collect();
+        assert_eq!(pods.len(), 1, "{blocks:?}");
+        let manifest = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: x}}\n{}", pods[0]);
+        let said = check(&["--strict"], &manifest);
+        assert_eq!((said.code, said.text.as_str()), (0, ""), "{manifest}");
+    }
+}
+
 /// Each recipe of the page on registries, in a pod whose address the settings hold.
 #[test]
 fn the_recipes_for_registries_hold_in_a_pod() {
-    let page = include_str!("../docs/registries.md");
-    let recipes: Vec<&str> = page
-        .split("```yaml\n")
-        .skip(1)
-        .filter_map(|block| block.split("```").next())
-        .collect();
+    let recipes = yaml_in(include_str!("../docs/registries.md"));
     assert!(recipes.len() > 5, "{recipes:?}");
     for recipe in recipes {
         let ports = "          ports: [{";
