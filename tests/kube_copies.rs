@@ -146,6 +146,8 @@ fn the_chart_holds_by_helms_engine_the_api_and_check() {
         r#"{"tidegate": {"terminationGracePeriodSeconds": 90, "propagationSeconds": 20, "port": 9444, "service": ""}}"#,
         r#"{"tidegate": {"terminationGracePeriodSeconds": 5, "propagationSeconds": 1, "config": {"child": {"stopTimeout": "1s"}}}}"#,
         r#"{"tidegate": {"config": {"inflight": [{"prometheus": {"url": "http://127.0.0.1:1/", "query": "sum({a=~\"x$\"})"}}]}}}"#,
+        r#"{"tidegate": {"config": {"hooks": {"onDrain": [{"nacos": {"address": "http://$(HOST_IP):8848", "serviceName": "web", "ip": "$(POD_IP)", "port": 1}}]}}}}"#,
+        r#"{"tidegate": {"mode": "sidecar", "config": {"hooks": {"onDrain": [{"eureka": {"address": "http://$(HOST_IP)/e", "app": "$(POD_NAMESPACE)", "instanceId": "$(POD_NAME):$(NODE_NAME)"}}]}}}}"#,
         r#"{"tidegate": {"mode": "sidecar"}}"#,
         r#"{"tidegate": {"mode": "sidecar", "port": 9444, "hookPort": 9445, "config": {"target": {"ports": [50051]}}}}"#,
         r#"{"tidegate": {"mode": "sidecar", "hookHeaders": [{"name": "Authorization", "value": "Bearer x"}], "config": {"lifecycle": {"tokenFile": "/t/token"}}, "volumeMounts": [{"name": "token", "mountPath": "/t"}]}}"#,

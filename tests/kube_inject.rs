@@ -216,15 +216,44 @@ fn what_the_apps_readiness_probe_asked_tidegate_asks() {
 }
 
 #[test]
-fn settings_that_hang_on_a_variable_are_left_as_they_are() {
-    let value = "hooks: {onDrain: [{http: {url: 'http://$(IP):1/'}}]}";
-    let variables = format!("{{name: IP, value: a}}, {{name: TIDEGATE_CONFIG, value: \"{value}\"}}");
-    let manifest = format!(
-        "kind: Pod\nmetadata: {{name: x}}\nspec: {{containers: [{{name: a, image: a, command: [/a], env: [{variables}], readinessProbe: {{tcpSocket: {{port: 1}}}}}}]}}\n"
+fn a_config_may_say_of_its_pod_what_only_the_cluster_knows() {
+    let config = "hooks: {onDrain: [{consul: {address: 'http://$(HOST_IP):8500', serviceId: '$(POD_NAME)-$(TEXT)', timeout: 1s}}]}\n";
+    let (container, _) = with_probe("tcpSocket: {port: 7070}", Some(config));
+    let variables = container["env"].as_sequence().expect("a list");
+    let names: Vec<_> = variables
+        .iter()
+        .filter_map(|variable| variable["name"].as_str())
+        .collect();
+    // A reference is to a variable in front of it.
+    assert_eq!(
+        names[4..],
+        ["HOST_IP", "POD_NAME", "TIDEGATE_CONFIG"],
+        "{names:?}"
     );
-    let container = &documents(&injected(&manifest, &[]))[0]["spec"]["containers"][0];
-    assert_eq!(container["env"][1]["value"], value);
-    assert_eq!(container["startupProbe"]["tcpSocket"]["port"], 1);
+    assert_eq!(
+        variables[4]["valueFrom"]["fieldRef"]["fieldPath"],
+        "status.hostIP"
+    );
+    let value = variables[6]["value"].as_str().expect("text");
+    assert!(value.contains("http://$(HOST_IP):8500"), "{value}");
+    assert!(value.contains("$(POD_NAME)-$(TEXT)"), "{value}");
+    assert_eq!(settings(&container)["health"]["checks"][0]["name"], "readiness");
+
+    let text = text_of(beside(SHOP, Some(&config.replace("-$(TEXT)", ""))));
+    assert_check_finds_nothing(&text);
+    let sidecar = &documents(&text)[1]["spec"]["template"]["spec"]["initContainers"][0];
+    assert!(
+        sidecar["env"]
+            .as_sequence()
+            .expect("a list")
+            .iter()
+            .any(|variable| variable["name"] == "HOST_IP")
+    );
+
+    let output = beside(SHOP, Some(&config.replace("HOST_IP", "NOBODY")));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("the kubelet alone replaces $(…)"), "{said}");
 }
 
 #[test]

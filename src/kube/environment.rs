@@ -143,7 +143,7 @@ impl Environment {
     }
 
     /// The first `$(NAME)` in `text` that the cluster replaces by a value we do not know.
-    fn unknown_in<'t>(&self, text: &'t str) -> Option<&'t str> {
+    pub fn unknown_in<'t>(&self, text: &'t str) -> Option<&'t str> {
         let text = text.split("$$");
         let references = text.flat_map(|piece| piece.split("$(").skip(1));
         let mut names = references.filter_map(|reference| Some(reference.split_once(')')?.0));

@@ -111,18 +111,32 @@ that have nothing to say in its mode are empty. See charts/demo for all of them 
 {{- toYaml $config -}}
 {{- end -}}
 
-{{/* An item of the container's env. */}}
+{{/* Items of the container's env. */}}
 {{- define "tidegate.env" -}}
 {{- if include "tidegate.wraps" . -}}
 {{- include "tidegate.variable" . -}}
 {{- end -}}
 {{- end -}}
 
-{{/* The settings' variable. A $ is doubled, for the kubelet replaces $(NAME) in values. */}}
+{{/*
+The settings' variable, behind those of the pod's fields that the settings name. Any other $ is doubled, for the kubelet
+replaces $(NAME) in values.
+*/}}
 {{- define "tidegate.variable" -}}
+{{- $text := include "tidegate.config" . | replace "$" "$$" -}}
+{{- range $name, $field := dict "POD_IP" "status.podIP" "HOST_IP" "status.hostIP" "POD_NAME" "metadata.name" "POD_NAMESPACE" "metadata.namespace" "NODE_NAME" "spec.nodeName" -}}
+{{- $doubled := printf "$$(%s)" $name -}}
+{{- if contains $doubled $text -}}
+{{- $text = replace $doubled (printf "$(%s)" $name) $text -}}
+- name: {{ $name }}
+  valueFrom:
+    fieldRef:
+      fieldPath: {{ $field }}
+{{ end -}}
+{{- end -}}
 - name: TIDEGATE_CONFIG
   value: |
-    {{- include "tidegate.config" . | replace "$" "$$" | nindent 4 }}
+    {{- $text | nindent 4 }}
 {{- end -}}
 
 {{/* The readinessProbe of a wrapped program's container; a sidecar has it already, and the program beside it its own. */}}

@@ -5,6 +5,7 @@
 //! | `target` | which container of which pod, and what is in the way |
 //! | `binary` | the init container, the volume, the mount: how the binary gets in |
 //! | `wrap` | command, environment, grace |
+//! | `variables` | `$(NAME)` in a config file that becomes a variable |
 //! | `sidecar` | the container beside, and the hook that calls it |
 //! | `ports` | ports that nobody in the pod has |
 //! | `probes` | who asks, and what the rollout waits for |
@@ -20,6 +21,7 @@ mod probes;
 mod readiness;
 mod sidecar;
 mod target;
+mod variables;
 mod wrap;
 
 use super::environment::ConfigMaps;
@@ -110,7 +112,7 @@ pub fn inject(source: &Source, options: &Options) -> Result<Injected, InjectErro
             }
             let root = changed.get_or_insert_with(|| node.clone());
             let whole = item(root, &object.route);
-            one(whole, &target, options, config.as_ref(), &mut injected.notes);
+            one(whole, &target, options, config.as_ref(), &mut injected.notes)?;
             injected.wrapped += 1;
         }
         match changed {
@@ -133,10 +135,10 @@ fn one(
     options: &Options,
     config: Option<&wrap::Config>,
     notes: &mut Vec<String>,
-) {
+) -> Result<(), InjectError> {
     let title = &target.title;
     let Some(steps) = pod_steps(object) else {
-        return;
+        return Ok(());
     };
     let grace = wrap::grace(object, steps, config);
     let pod = at(object, steps);
@@ -144,12 +146,12 @@ fn one(
         Mode::Wrap => {
             let directory = binary::bring(pod, target.container, &options.image);
             wrap::command(pod, target.container, &directory, &options.command);
-            wrap::environment(pod, target, grace, config);
+            wrap::environment(pod, target, grace, config)?;
             notes.push(format!("{title}: container {} is wrapped", target.name));
             probes::ask_tidegate(object, &probes::Asker::Program(target.container), title, notes);
         }
         Mode::Sidecar => {
-            sidecar::beside(pod, target, &options.image, grace, config, notes);
+            sidecar::beside(pod, target, &options.image, grace, config, notes)?;
             probes::ask_tidegate(object, &probes::Asker::Sidecar, title, notes);
         }
     }
@@ -158,6 +160,7 @@ fn one(
             "{title}: calls under way are not measured; name a source under inflight in a --config FILE"
         ));
     }
+    Ok(())
 }
 
 /// The node along the steps, made where it is not there.

@@ -1,9 +1,7 @@
 //! The app's own readiness probe, as a check of tidegate's.
 
-use crate::config;
-
 use super::super::yaml::{Node, emit, load};
-use super::wrap::variable;
+use super::variables;
 
 /// What the check is called in `/readyz` and `status`.
 const NAME: &str = "readiness";
@@ -13,19 +11,14 @@ const NAME: &str = "readiness";
 pub fn carry(container: &mut Node, probe: &Node) -> Option<()> {
     let check = check(container, probe)?;
     let key = "TIDEGATE_CONFIG";
-    let variables = container.list_at("env");
-    let place = variables
+    let own = container.list_at("env");
+    let place = own
         .iter()
         .rposition(|variable| variable.scalar_at("name") == Some(key));
-    // The kubelet makes a $ of $$, and puts values where $(NAME) is: which, only it knows.
     let text = match place {
-        Some(index) => variables[index].scalar_at("value")?.replace("$$", "\0"),
+        Some(index) => own[index].scalar_at("value")?.replace("$$", "$"),
         None => String::new(),
     };
-    if text.contains("$(") {
-        return None;
-    }
-    let text = text.replace('\0', "$");
     let mut settings = load(&text, 1).ok()?.unwrap_or_else(|| Node::map([]));
     let says = |key| settings.at(&["health", key]).is_some();
     if says("app") || says("checks") {
@@ -35,12 +28,12 @@ pub fn carry(container: &mut Node, probe: &Node) -> Option<()> {
         .entry("health", || Node::map([]))
         .set("checks", Node::list([check]));
     let text = emit(&settings);
-    config::check(key.as_ref(), &text).ok()?;
-    let value = Node::text(text.replace('$', "$$"));
-    let variables = container.list_entry("env");
     match place {
-        Some(index) => variables[index].set("value", value),
-        None => variables.push(variable((key, value))),
+        Some(index) => {
+            let value = variables::value(container, &text).ok()?;
+            container.list_entry("env")[index].set("value", value);
+        }
+        None => variables::set(container, &text).ok()?,
     }
     Some(())
 }

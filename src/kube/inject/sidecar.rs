@@ -3,13 +3,16 @@
 use super::super::yaml::Node;
 use super::target::Target;
 use super::wrap::{Config, PORT, variable};
-use super::{binary, container, ports, unused};
+use super::{InjectError, binary, container, ports, unused, variables};
 
 /// The port of preStop hooks where none is written.
 const HOOK: i64 = 9096;
 
 /// Puts a native sidecar into the pod, in front of its init containers: it is the first to start, and the last to
 /// stop. The program's hook calls it.
+///
+/// # Errors
+/// As [`variables::value`].
 pub fn beside(
     pod: &mut Node,
     target: &Target,
@@ -17,31 +20,28 @@ pub fn beside(
     grace: i64,
     config: Option<&Config>,
     notes: &mut Vec<String>,
-) {
+) -> Result<(), InjectError> {
     let says = |keys: &[&str]| config.is_some_and(|config| config.says_below(keys));
-    let mut variables = Vec::new();
+    let mut own = Vec::new();
     if !says(&["terminationGracePeriodSeconds"]) {
-        variables.push(("TIDEGATE_GRACE_PERIOD", Node::text(format!("{grace}s"))));
+        own.push(("TIDEGATE_GRACE_PERIOD", Node::text(format!("{grace}s"))));
     }
     let health = ports::free(pod, PORT);
     if health != PORT && !says(&["health", "listen"]) {
-        variables.push(("TIDEGATE_LISTEN", Node::text(format!("0.0.0.0:{health}"))));
+        own.push(("TIDEGATE_LISTEN", Node::text(format!("0.0.0.0:{health}"))));
     }
     let hook = config.and_then(|config| config.hook).unwrap_or_else(|| {
         let port = ports::free(pod, HOOK.max(health + 1));
-        variables.push(("TIDEGATE_LIFECYCLE_LISTEN", Node::text(format!("0.0.0.0:{port}"))));
+        own.push(("TIDEGATE_LIFECYCLE_LISTEN", Node::text(format!("0.0.0.0:{port}"))));
         port
     });
-    if let Some(config) = config {
-        variables.push(("TIDEGATE_CONFIG", config.value()));
-    }
     let name = unused("tidegate", &ports::container_names(pod));
-    let sidecar = Node::map([
+    let mut sidecar = Node::map([
         ("name", Node::text(name)),
         ("image", Node::text(image)),
         ("restartPolicy", Node::text("Always")),
         ("command", Node::list(["/tidegate", "sidecar"].map(Node::text))),
-        ("env", Node::list(variables.into_iter().map(variable))),
+        ("env", Node::list(own.into_iter().map(variable))),
         (
             "ports",
             Node::list([ports::entry(pod, ["prestop", "tidegate-prestop"], hook)]),
@@ -49,6 +49,9 @@ pub fn beside(
         ("resources", binary::resources()),
         ("securityContext", binary::confined()),
     ]);
+    if let Some(config) = config {
+        variables::set(&mut sidecar, config.text())?;
+    }
     pod.list_entry("initContainers").insert(0, sidecar);
     let get = [("path", Node::text("/prestop")), ("port", Node::bare(hook))];
     let called = Node::map([("httpGet", Node::map(get))]);
@@ -78,4 +81,5 @@ pub fn beside(
             target.title
         ));
     }
+    Ok(())
 }

@@ -1,13 +1,11 @@
 //! Command, environment, grace.
 
-use crate::config;
-
 use super::super::objects::DEFAULT_GRACE;
 use super::super::rules::{is_unreplaced_shell, sleeps};
 use super::super::wrapped::Mode;
 use super::super::yaml::{Node, load};
 use super::target::Target;
-use super::{InjectError, at, container, ports, words};
+use super::{InjectError, at, container, ports, variables, words};
 
 /// The port of health where none is written.
 pub const PORT: i64 = 9095;
@@ -28,10 +26,7 @@ impl Config {
     /// # Errors
     /// [`InjectError::Config`]: as `tidegate check` says it.
     pub fn read(text: &str, mode: Mode) -> Result<Self, InjectError> {
-        let settings = config::check("FILE".as_ref(), text).map_err(|problems| {
-            let first = problems.first().map(ToString::to_string);
-            InjectError::Config(first.unwrap_or_default())
-        })?;
+        let settings = variables::read(&variables::plausible(text))?;
         let fit = match mode {
             Mode::Wrap => settings.of_a_wrap(),
             Mode::Sidecar => settings.of_a_sidecar(),
@@ -55,9 +50,9 @@ impl Config {
         self.node.at(keys).is_some()
     }
 
-    /// Its text as a variable's value. The kubelet replaces $(NAME) in values; $$ is how a $ is written.
-    pub fn value(&self) -> Node {
-        Node::text(self.text.replace('$', "$$"))
+    /// All of it.
+    pub fn text(&self) -> &str {
+        &self.text
     }
 }
 
@@ -90,34 +85,38 @@ pub fn command(pod: &mut Node, index: usize, directory: &str, given: &[String]) 
 }
 
 /// The settings the pod asks for, and those of `--config`.
-pub fn environment(pod: &mut Node, target: &Target, grace: i64, config: Option<&Config>) {
+///
+/// # Errors
+/// As [`variables::value`].
+pub fn environment(
+    pod: &mut Node,
+    target: &Target,
+    grace: i64,
+    config: Option<&Config>,
+) -> Result<(), InjectError> {
     let port = ports::free(pod, PORT);
     let container = container(pod, target.container);
-    let mut variables = Vec::new();
+    let mut own = Vec::new();
     if config.is_none_or(|config| !config.says("terminationGracePeriodSeconds")) {
-        variables.push(("TIDEGATE_GRACE_PERIOD", Node::text(format!("{grace}s"))));
+        own.push(("TIDEGATE_GRACE_PERIOD", Node::text(format!("{grace}s"))));
     }
     let says = |keys: &[&str]| config.is_some_and(|config| config.says_below(keys));
     if port != PORT && !says(&["health", "listen"]) {
-        variables.push(("TIDEGATE_LISTEN", Node::text(format!("0.0.0.0:{port}"))));
+        own.push(("TIDEGATE_LISTEN", Node::text(format!("0.0.0.0:{port}"))));
     }
     let hook = container.at(&["lifecycle", "preStop"]).and_then(sleeps);
     if let Some(seconds) = hook.filter(|_| !says(&["preStopSeconds"])) {
-        variables.push(("TIDEGATE_PRE_STOP_SECONDS", Node::text(seconds.to_string())));
+        own.push(("TIDEGATE_PRE_STOP_SECONDS", Node::text(seconds.to_string())));
     }
     if is_unreplaced_shell(&child(container)) && !says(&["child", "signalGroup"]) {
-        variables.push(("TIDEGATE_CHILD_SIGNAL_GROUP", Node::text("true")));
+        own.push(("TIDEGATE_CHILD_SIGNAL_GROUP", Node::text("true")));
     }
     let message = container.scalar_at("terminationMessagePath");
     if let Some(path) = message.filter(|_| !says(&["telemetry", "terminationLog"])) {
-        variables.push(("TIDEGATE_TELEMETRY_TERMINATION_LOG", Node::text(path)));
+        own.push(("TIDEGATE_TELEMETRY_TERMINATION_LOG", Node::text(path)));
     }
-    if let Some(config) = config {
-        variables.push(("TIDEGATE_CONFIG", config.value()));
-    }
-    container
-        .list_entry("env")
-        .extend(variables.into_iter().map(variable));
+    container.list_entry("env").extend(own.into_iter().map(variable));
+    config.map_or(Ok(()), |config| variables::set(container, config.text()))
 }
 
 /// An item of a container's `env`.
