@@ -19,6 +19,11 @@ fn a_release_behind_health_checks_loses_no_call() {
 }
 
 #[test]
+fn a_release_behind_endpoints_alone_loses_no_call() {
+    loses_no_call("endpoints");
+}
+
+#[test]
 fn a_release_with_client_side_health_checking_loses_no_call() {
     loses_no_call("client-side");
 }
@@ -57,6 +62,28 @@ fn loses_no_call(balancer: &str) {
             );
         }
         assert_ne!(failure["phase"], "serving", "nobody fails that serves: {failure}");
+    }
+}
+
+#[test]
+fn what_cannot_be_done_is_said_before_anything_is_started() {
+    for (arguments, why) in [
+        (["--rate", "0"], "0 is not in 1..=100000"),
+        (["--rounds", "0"], "0 is not in 1..=100000"),
+        (["--baseline", "0"], "0 is not in 1..=3600"),
+        (
+            ["--pictures", "/proc/pictures"],
+            "drill: cannot make /proc/pictures: ",
+        ),
+        (["--json", "/no/such/file"], "drill: cannot write /no/such/file: "),
+    ] {
+        let output = Command::new(binary())
+            .args(arguments)
+            .output()
+            .expect("the drill starts");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(why), "{said}");
+        assert!(!said.contains("Envoy"), "{said}");
     }
 }
 
@@ -121,13 +148,14 @@ fn failures(run: &Value) -> usize {
     run["failures"].as_array().expect("a list").len()
 }
 
+fn binary() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_tidegate")).with_file_name("examples/drill")
+}
+
 /// Runs the drill, gently: the machine may have two cores, and they may be busy.
 fn drill(mark: &str, arguments: &[&str]) -> Vec<Value> {
-    let binary = PathBuf::from(env!("CARGO_BIN_EXE_tidegate"))
-        .with_file_name("examples")
-        .join("drill");
     let file = tempfile::NamedTempFile::with_suffix(".json").expect("a file");
-    let output = Command::new(binary)
+    let output = Command::new(binary())
         .args(["--rate", "40", "--baseline", "5", "--json"])
         .arg(file.path())
         .args(arguments)

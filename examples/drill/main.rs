@@ -67,13 +67,13 @@ struct Options {
     #[arg(long, value_delimiter = ',', value_enum)]
     chaos: Vec<Chaos>,
     /// Calls a second, of each contestant.
-    #[arg(long, default_value_t = 150)]
+    #[arg(long, default_value_t = 150, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
     /// How long the load runs before the first restart, in seconds.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=3600))]
     baseline: u64,
     /// How often each instance is restarted.
-    #[arg(long, default_value_t = 2)]
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rounds: u32,
     /// Restarts go on until so many calls have begun, of each contestant.
     #[arg(long, default_value_t = 0)]
@@ -109,8 +109,9 @@ async fn main() -> ExitCode {
 
 /// All of it, and how many calls were lost under tidegate.
 async fn drill(options: &Options) -> Result<usize, Failure> {
+    can_be_written(options)?;
     let plan = Plan {
-        rate: options.rate.max(1),
+        rate: options.rate,
         baseline: Duration::from_secs(options.baseline),
         rounds: options.rounds,
         calls: options.calls,
@@ -182,6 +183,15 @@ async fn chaotic(options: &Options, plan: Plan) -> Result<usize, Failure> {
         write(file, &figures::json(&outcomes))?;
     }
     Ok(0)
+}
+
+/// What would be found out only after minutes.
+fn can_be_written(options: &Options) -> Result<(), Failure> {
+    if let Some(directory) = &options.pictures {
+        std::fs::create_dir_all(directory)
+            .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
+    }
+    options.json.as_deref().map_or(Ok(()), |file| write(file, ""))
 }
 
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
