@@ -24,6 +24,11 @@ fn a_release_behind_endpoints_alone_loses_no_call() {
 }
 
 #[test]
+fn a_release_behind_endpoints_that_come_late_loses_no_call() {
+    loses_no_call("endpoints-late");
+}
+
+#[test]
 fn a_release_with_client_side_health_checking_loses_no_call() {
     loses_no_call("client-side");
 }
