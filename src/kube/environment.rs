@@ -133,7 +133,12 @@ impl Environment {
             });
             match value {
                 Some((value, after)) => {
-                    out.push_str(value);
+                    let in_brackets = out.ends_with('[') && after.starts_with(']');
+                    out.push_str(if in_brackets {
+                        in_its_brackets(value)
+                    } else {
+                        value
+                    });
                     rest = after;
                 }
                 None => out.push('$'),
@@ -169,12 +174,22 @@ impl Environment {
     }
 }
 
+/// For documentation (RFC 5737).
+pub const AN_ADDRESS: &str = "192.0.2.1";
+
+/// Who writes brackets around a pod's address has a cluster of IPv6; the address is for documentation too (RFC 3849).
+pub fn in_its_brackets(value: &str) -> &str {
+    match value {
+        AN_ADDRESS => "2001:db8::1",
+        value => value,
+    }
+}
+
 /// A value such as the downward API gives in place of a field (Kubernetes, "Downward API", available fields): whether the
 /// settings hold does not hang on which.
 fn stand_in(field: &Node) -> Option<&'static str> {
     match field.scalar()? {
-        // RFC 5737: for documentation.
-        "status.podIP" | "status.podIPs" | "status.hostIP" | "status.hostIPs" => Some("192.0.2.1"),
+        "status.podIP" | "status.podIPs" | "status.hostIP" | "status.hostIPs" => Some(AN_ADDRESS),
         "metadata.name" => Some("pod"),
         "metadata.namespace" => Some("namespace"),
         "metadata.uid" => Some("00000000-0000-0000-0000-000000000000"),
@@ -196,7 +211,7 @@ envFrom: [{prefix: S_, secretRef: {name: s}}]
 env:
 - {name: IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
 - {name: LABEL, valueFrom: {fieldRef: {fieldPath: 'metadata.labels[''a'']'}}}
-- {name: A, value: 'http://$(IP):1'}
+- {name: A, value: 'http://$(IP):1 http://[$(IP)]:1'}
 - {name: B, value: 'a$$(LABEL)$(LABEL)'}
 - {name: C, value: '$(B)'}
 - {name: D, value: '$(S_X)'}
@@ -211,7 +226,7 @@ env:
                 .find(|(known, _)| known == name)
                 .map(|(_, value)| value.as_str())
         };
-        assert_eq!(known("A"), Some("http://192.0.2.1:1"));
+        assert_eq!(known("A"), Some("http://192.0.2.1:1 http://[2001:db8::1]:1"));
         assert_eq!(known("E"), Some("$(LABEL) $(LATER)"));
         for name in ["LABEL", "B", "C", "D"] {
             assert_eq!(known(name), None, "{name}");

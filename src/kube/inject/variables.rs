@@ -2,7 +2,7 @@
 
 use crate::config;
 
-use super::super::environment::{ConfigMaps, Environment};
+use super::super::environment::{AN_ADDRESS, ConfigMaps, Environment, in_its_brackets};
 use super::super::yaml::Node;
 use super::wrap::variable;
 use super::{InjectError, names};
@@ -70,7 +70,15 @@ pub fn plausible(text: &str) -> String {
     let mut plausible = pieces.next().unwrap_or_default().to_owned();
     for piece in pieces {
         match piece.split_once(')') {
-            Some((name, rest)) if is_name(name) => plausible.extend(["192.0.2.1", rest]),
+            Some((name, rest)) if is_name(name) => {
+                let in_brackets = plausible.ends_with('[') && rest.starts_with(']');
+                plausible.push_str(if in_brackets {
+                    in_its_brackets(AN_ADDRESS)
+                } else {
+                    AN_ADDRESS
+                });
+                plausible.push_str(rest);
+            }
             _ => plausible.extend(["$(", piece]),
         }
     }
@@ -117,6 +125,7 @@ mod tests {
         for (text, thought) in [
             ("http://$(HOST_IP):1/", "http://192.0.2.1:1/"),
             ("$(a b) $( $(", "$(a b) $( $("),
+            ("http://[$(HOST_IP)]:1/", "http://[2001:db8::1]:1/"),
             ("$(A)$(B)", "192.0.2.1192.0.2.1"),
         ] {
             assert_eq!(plausible(text), thought);
