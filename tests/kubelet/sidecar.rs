@@ -213,7 +213,9 @@ fn after_a_liveness_restart_the_drain_is_undone_when_the_program_is_back() {
     pod.app.end();
     pod.app = start_app(pod.app_address, &[]);
     eventually("SERVING again", || (pod.readyz() == 200).then_some(()));
-    assert_eq!(pod.tidegate.status()["phase"], "serving");
+    let status = pod.tidegate.status();
+    assert_eq!(status["phase"], "serving");
+    assert!(status["child"]["end"].is_null(), "it is the next one's: {status}");
     eventually("the hooks", || {
         let said = std::fs::read_to_string(&log).unwrap_or_default();
         (said == "left\nback\n").then_some(())
