@@ -377,6 +377,33 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
             "      shareProcessNamespace: true\n      containers:",
         );
     assert_eq!(ids(&shared), [""; 0]);
+    let with = |ours: &str, theirs: &str| {
+        let context = |user: &str| match user {
+            "" => "tty: false".to_owned(),
+            user => format!("securityContext: {{{user}}}"),
+        };
+        let changed = shared
+            .replace(
+                "restartPolicy: Always",
+                &format!("restartPolicy: Always\n          {}", context(ours)),
+            )
+            .replace(
+                "image: app",
+                &format!("image: app\n          {}", context(theirs)),
+            );
+        assert_ne!(changed, shared);
+        ids(&changed)
+    };
+    assert_eq!(with("runAsUser: 1", "runAsUser: 2"), ["TG031"]);
+    assert_eq!(with("", "runAsUser: 2"), ["TG031"]);
+    for (ours, theirs) in [
+        ("runAsUser: 2", "runAsUser: 2"),
+        ("runAsUser: 2", ""),
+        ("privileged: true", "runAsUser: 2"),
+        ("capabilities: {add: [KILL, CAP_SYS_PTRACE]}", "runAsUser: 2"),
+    ] {
+        assert_eq!(with(ours, theirs), [""; 0], "{ours}, {theirs}");
+    }
 }
 
 #[test]

@@ -535,6 +535,33 @@ fn a_sidecars_config_decides_what_the_pod_needs() {
     assert!(said.contains("target"), "{said}");
 }
 
+/// The shop's security context is the program's container's; its pod has none.
+#[test]
+fn tidegate_is_the_user_that_the_program_is() {
+    let target = Some("target: {ports: [7070]}\n");
+    let user_unknown = "which user the program is";
+    let output = beside(SHOP, target);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains(user_unknown));
+    let named = SHOP.replace(
+        "securityContext: *confined",
+        "securityContext: {runAsUser: 7, runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}, privileged: true}",
+    );
+    for text in [injected(&named, &[]), text_of(beside(&named, target))] {
+        assert_check_finds_nothing(&text);
+        let ours = &documents(&text)[1]["spec"]["template"]["spec"]["initContainers"][0]["securityContext"];
+        assert_eq!(ours["runAsUser"], 7);
+        assert_eq!(ours["runAsNonRoot"], true);
+        assert_eq!(ours["seccompProfile"]["type"], "RuntimeDefault");
+        assert_eq!(ours["capabilities"]["drop"][0], "ALL");
+        assert!(ours["privileged"].is_null(), "{text}");
+    }
+    let nobody = SHOP.replace(", runAsUser: 1000", "");
+    let output = beside(&nobody, target);
+    assert!(String::from_utf8_lossy(&output.stderr).contains(user_unknown));
+    let output = beside(&nobody, None);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains(user_unknown));
+}
+
 #[test]
 fn a_token_is_asked_for() {
     let output = beside(

@@ -13,7 +13,7 @@ const SIZE: &str = "64Mi";
 /// Brings the binary into the pod, unless an init container does already, and mounts it in the
 /// container at `index`. Returns the directory it is in there.
 pub fn bring(pod: &mut Node, index: usize, image: &str) -> String {
-    let volume = installed(pod).unwrap_or_else(|| install(pod, image));
+    let volume = installed(pod).unwrap_or_else(|| install(pod, index, image));
     let container = container(pod, index);
     let mounted = container
         .list_at("volumeMounts")
@@ -38,7 +38,7 @@ pub fn bring(pod: &mut Node, index: usize, image: &str) -> String {
     directory
 }
 
-fn install(pod: &mut Node, image: &str) -> String {
+fn install(pod: &mut Node, index: usize, image: &str) -> String {
     let volume = unused("tidegate", &names(pod.list_at("volumes")).collect::<Vec<_>>());
     let name = unused("tidegate", &ports::container_names(pod));
     let init = Node::map([
@@ -56,7 +56,7 @@ fn install(pod: &mut Node, image: &str) -> String {
             ])]),
         ),
         ("resources", resources()),
-        ("securityContext", confined()),
+        ("securityContext", confined(&pod.list_at("containers")[index])),
     ]);
     // First, so that the order of the others is theirs.
     pod.list_entry("initContainers").insert(0, init);
@@ -74,12 +74,19 @@ pub fn resources() -> Node {
     Node::map([("requests", Node::map(requests)), ("limits", Node::map(limits))])
 }
 
-/// It needs no privilege at all.
-pub fn confined() -> Node {
+/// It needs no privilege at all. It is the user that the program's container is, where that says so: a namespace that
+/// admits the one then admits the other, and beside the program tidegate may signal it.
+pub fn confined(program: &Node) -> Node {
     let dropped = [("drop", Node::list([Node::text("ALL")]))];
-    Node::map([
+    let mut confined = Node::map([
         ("allowPrivilegeEscalation", Node::bare(false)),
         ("readOnlyRootFilesystem", Node::bare(true)),
         ("capabilities", Node::map(dropped)),
-    ])
+    ]);
+    for key in ["runAsNonRoot", "runAsUser", "runAsGroup", "seccompProfile"] {
+        if let Some(own) = program.at(&["securityContext", key]) {
+            confined.set(key, own.clone());
+        }
+    }
+    confined
 }

@@ -47,7 +47,10 @@ pub fn beside(
             Node::list([ports::entry(pod, ["prestop", "tidegate-prestop"], hook)]),
         ),
         ("resources", binary::resources()),
-        ("securityContext", binary::confined()),
+        (
+            "securityContext",
+            binary::confined(&pod.list_at("containers")[target.container]),
+        ),
     ]);
     if let Some(config) = config {
         variables::set(&mut sidecar, config.text())?;
@@ -72,6 +75,14 @@ pub fn beside(
         pod.set("shareProcessNamespace", Node::bare(true));
         notes.push(format!(
             "{}: shareProcessNamespace is true now, so that tidegate sees what target names",
+            target.title
+        ));
+    }
+    let user = ["securityContext", "runAsUser"];
+    let is_known = container(pod, target.container).at(&user).is_some() || pod.at(&user).is_some();
+    if says(&["target"]) && !is_known {
+        notes.push(format!(
+            "{}: nothing here says which user the program is; tidegate is its own image's, and has to be the same to stop it: write securityContext: {{runAsUser: N}} in the pod",
             target.title
         ));
     }

@@ -50,6 +50,7 @@ rules! {
     HOOK_LOOPBACK "TG028" "hook-loopback" Error "the kubelet reaches the port of preStop hooks";
     HOOK_MISSING "TG029" "hook-missing" Error "the program's preStop hook tells a sidecar that the pod stops";
     SHARED_PROCESSES_MISSING "TG030" "shared-processes-missing" Error "a sidecar sees the process that its target names";
+    TARGET_OF_ANOTHER "TG031" "target-of-another" Warning "a sidecar may look at the process that its target names, and signal it";
 }
 
 /// The rule of an id, or of a name.

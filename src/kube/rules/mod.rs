@@ -58,6 +58,7 @@ const CHECKS: &[Check] = &[
     sidecar::is_native,
     sidecar::the_hook_calls_tidegate,
     sidecar::the_target_can_be_seen,
+    sidecar::the_target_can_be_signalled,
     probes::readiness_asks_tidegate,
     probes::probes_are_answered,
     probes::readiness_is_quick,

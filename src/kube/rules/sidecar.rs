@@ -6,7 +6,7 @@ use super::super::finding::{Finding, Severity};
 use super::super::wrapped::{Mode, Wrapped};
 use super::super::yaml::Node;
 use super::Case;
-use super::catalogue::{HOOK_MISSING, SHARED_PROCESSES_MISSING, SIDECAR_NOT_NATIVE};
+use super::catalogue::{HOOK_MISSING, SHARED_PROCESSES_MISSING, SIDECAR_NOT_NATIVE, TARGET_OF_ANOTHER};
 
 /// The path of the hook.
 const PATH: &str = "/prestop";
@@ -72,14 +72,7 @@ pub fn the_hook_calls_tidegate(case: Case<'_>, findings: &mut Vec<Finding>) {
     let Some(settings) = wrapped.valid().filter(|_| wrapped.mode == Mode::Sidecar) else {
         return;
     };
-    let mains: Vec<(usize, &Node)> = wrapped
-        .pod
-        .spec
-        .list_at("containers")
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| format!("containers[{index}]") != wrapped.place)
-        .collect();
+    let mains = mains(wrapped);
     let mut in_vain = None;
     for (index, container) in &mains {
         let Some(hook) = container.at(&["lifecycle", "preStop"]) else {
@@ -131,6 +124,65 @@ pub fn the_target_can_be_seen(case: Case<'_>, findings: &mut Vec<Finding>) {
             "write shareProcessNamespace: true, or leave target out and the stop signal to the kubelet",
         ));
     }
+}
+
+/// TG031: kill(2) wants the same user or CAP_KILL, and `/proc/PID/fd` and `exe` the same or CAP_SYS_PTRACE (ptrace(2)).
+pub fn the_target_can_be_signalled(case: Case<'_>, findings: &mut Vec<Finding>) {
+    let wrapped = case.wrapped;
+    let Some(settings) = wrapped.valid().filter(|_| wrapped.mode == Mode::Sidecar) else {
+        return;
+    };
+    if settings.target.is_none() || is_privileged(wrapped.node) {
+        return;
+    }
+    let ours = user(wrapped, wrapped.node);
+    let calling = mains(wrapped).into_iter().find(|(_, container)| {
+        let hook = container.at(&["lifecycle", "preStop"]);
+        hook.is_some_and(|hook| calls(hook, container, settings) == Calls::Tidegate)
+    });
+    let Some(theirs) = calling.and_then(|(_, container)| user(wrapped, container)) else {
+        return;
+    };
+    if ours == Some(theirs) {
+        return;
+    }
+    let ours = ours.map_or("its image's".to_owned(), |user| format!("user {user}"));
+    findings.push(Finding::in_container(
+        TARGET_OF_ANOTHER,
+        wrapped,
+        "securityContext.runAsUser",
+        format!("the program is user {theirs} and tidegate is {ours}: it may neither look at the program nor stop it"),
+        format!("write runAsUser: {theirs}, in the pod's securityContext for both"),
+    ));
+}
+
+/// The containers of the pod that are not this one, and their places.
+fn mains<'a>(wrapped: &Wrapped<'a>) -> Vec<(usize, &'a Node)> {
+    let all = wrapped.pod.spec.list_at("containers").iter().enumerate();
+    all.filter(|(index, _)| format!("containers[{index}]") != wrapped.place)
+        .collect()
+}
+
+/// Who a container is, as far as the manifest says; else its image does.
+fn user<'a>(wrapped: &Wrapped<'a>, container: &'a Node) -> Option<&'a str> {
+    let keys = ["securityContext", "runAsUser"];
+    container
+        .at(&keys)
+        .or_else(|| wrapped.pod.spec.at(&keys))?
+        .scalar()
+}
+
+/// Whether a container may do to others what they may themselves.
+fn is_privileged(container: &Node) -> bool {
+    let Some(context) = container.get("securityContext") else {
+        return false;
+    };
+    let added = context.at(&["capabilities", "add"]).map_or(&[][..], Node::items);
+    let adds = |wanted: &str| {
+        let mut names = added.iter().filter_map(Node::scalar);
+        names.any(|name| name.trim_start_matches("CAP_").eq_ignore_ascii_case(wanted))
+    };
+    context.is_true_at("privileged") || (adds("KILL") && adds("SYS_PTRACE"))
 }
 
 /// TG021: plain containers all get SIGTERM together, and a Job with one never ends; native sidecars get theirs when
