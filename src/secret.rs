@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
+use nix::unistd::{AccessFlags, access};
 use thiserror::Error;
 
 /// The longest secret, in bytes; a file that has more is no secret's.
@@ -57,6 +58,19 @@ impl Secret {
         }
     }
 
+    /// Whether it could be read now; asked without reading, for what is named may be a pipe.
+    ///
+    /// # Errors
+    /// As [`Secret::read`].
+    pub fn is_there(&self) -> Result<(), SecretError> {
+        match self {
+            Self::File(path) => {
+                access(path, AccessFlags::R_OK).map_err(|why| SecretError::File(path.clone(), why.into()))
+            }
+            Self::Plain(_) | Self::Env(_) => self.read().map(drop),
+        }
+    }
+
     /// Whether it stands in the config, where everyone who may read the pod reads it.
     pub fn is_plain(&self) -> bool {
         matches!(self, Self::Plain(_))
@@ -89,6 +103,7 @@ mod tests {
         ] {
             std::fs::write(file.path(), text).expect("written");
             assert_eq!(secret.read().expect("a secret"), read);
+            assert!(secret.is_there().is_ok());
         }
         std::fs::write(file.path(), [0xff]).expect("written");
         assert!(secret.read().is_err());
@@ -103,7 +118,9 @@ mod tests {
             file.to_string().starts_with("/no/such/token: No such file"),
             "{file}"
         );
+        assert!(Secret::File("/no/such/token".into()).is_there().is_err());
         let variable = Secret::Env("TIDEGATE_TEST_NO_SUCH_VARIABLE".into());
+        assert!(variable.is_there().is_err());
         let unset = variable.read().expect_err("not set");
         assert_eq!(
             unset.to_string(),

@@ -274,6 +274,7 @@ async fn serve_and_drive(
     let reaping = tokio::spawn(reaper.run());
     // A task of its own: what wakes the future of block_on goes through an eventfd, a task is just run.
     let driving = tokio::spawn(drive(Machine::new(settings.rules()), hands, early, asked));
+    say_what_hooks_lack(settings);
     forget_the_start();
     let ended = tokio::select! {
         ended = driving => ended.map_err(io::Error::other).and_then(std::convert::identity).map_err(RunError::kernel("signals"))?,
@@ -285,6 +286,15 @@ async fn serve_and_drive(
     lifecycle.shutdown(farewell).await;
     server.shutdown(farewell).await;
     Ok(ended)
+}
+
+/// At the start there is time to mend it; at the drain there is none.
+fn say_what_hooks_lack(settings: &Settings) {
+    for (key, hook) in settings.hooks.each() {
+        for why in hook.lacks() {
+            warn!(target: "hooks", hook = hook.name, "{key}: {why}; it fails unless that is there when it is called");
+        }
+    }
 }
 
 /// Goes along with the program's stops on a terminal, for as long as the run lasts.

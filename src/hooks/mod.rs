@@ -6,6 +6,7 @@
 //! | `attempts` | one hook: its tries, each within its time, the pauses between them |
 //! | `deed` | what one try does, whatever kind the hook is |
 //! | `outcome` | what has become of a hook, for the log, `status`, the report and `/metrics` |
+//! | `needs` | what a hook needs of the container: secrets, certificates, a program |
 //! | `http` | a call of a URL and the statuses that are a success |
 //! | `exec` | a program, its output in the log, ended with its group when its time is up |
 //! | `consul`, `eureka`, `nacos`, `etcd` | a registry's own words for leaving and coming back, over HTTP |
@@ -27,12 +28,11 @@ mod eureka;
 mod exec;
 mod http;
 mod nacos;
+mod needs;
 mod outcome;
 mod roster;
 
 use std::time::Duration;
-
-use crate::secret::Secret;
 
 pub use consul::{Consul, ConsulMode};
 pub use deed::Deed;
@@ -78,40 +78,6 @@ pub struct Hook {
     pub deed: Deed,
     /// How long that is tried.
     pub patience: Patience,
-}
-
-impl Hook {
-    /// The keys, below the hook's own, of secrets that stand in the config itself.
-    pub fn plain_secrets(&self) -> Vec<String> {
-        let secrets: Vec<(String, &Secret)> = match &self.deed {
-            Deed::Http(call) => {
-                let named = call.headers.iter();
-                let secret = named.filter(|(name, _)| is_secret(name.as_str()));
-                secret
-                    .map(|(name, value)| (format!("headers.{name}"), value))
-                    .collect()
-            }
-            Deed::Consul(consul) => consul
-                .token
-                .iter()
-                .map(|token| ("token".to_owned(), token))
-                .collect(),
-            Deed::Nacos(Nacos { user, .. }) | Deed::Etcd(Etcd { user, .. }) => user
-                .iter()
-                .map(|(_, password)| ("password".to_owned(), password))
-                .collect(),
-            Deed::Eureka(_) | Deed::Exec(_) | Deed::Signal(_) => Vec::new(),
-        };
-        let plain = secrets.into_iter().filter(|(_, secret)| secret.is_plain());
-        plain.map(|(key, _)| key).collect()
-    }
-}
-
-/// Whether a header of this name says who we are.
-fn is_secret(header: &str) -> bool {
-    ["authorization", "cookie", "token", "key", "secret", "password"]
-        .iter()
-        .any(|word| header.contains(word))
 }
 
 /// How long a hook is tried.

@@ -174,6 +174,35 @@ fn secrets_come_from_files_and_variables_and_are_shown_nowhere() {
 }
 
 #[test]
+fn what_a_hook_will_miss_is_said_at_the_start() {
+    let token = tempfile::NamedTempFile::new().expect("a file");
+    let call = |url: &str, more: &str| format!("{{http: {{url: '{url}', {more}}}}}");
+    let of_file = |file: &str| format!("headers: {{X: {{file: '{file}'}}}}");
+    let missing = [
+        call("http://a/", &of_file("/no/such/token")),
+        call("http://b/", "headers: {X: {env: NO_SUCH_VARIABLE}}"),
+        call("https://c/", "ca: /no/such/ca"),
+        "{exec: {command: [/no/such/program]}}".to_owned(),
+    ];
+    let there = [
+        call("http://d/", &of_file(&token.path().display().to_string())),
+        "{exec: {command: [/bin/sh, -c, exit]}}".to_owned(),
+        "{etcd: {address: 'http://e/', leaseFile: /no/such/lease}}".to_owned(),
+    ];
+    let all: Vec<String> = missing.into_iter().chain(there).collect();
+    let tidegate = up(&all.join(", "), "");
+    for what in [
+        "hooks.onDrain[0]: headers.x: /no/such/token: No such file",
+        "hooks.onDrain[1]: headers.x: the variable NO_SUCH_VARIABLE is not set",
+        "hooks.onDrain[2]: ca: /no/such/ca: No such file",
+        "hooks.onDrain[3]: /no/such/program: No such file",
+    ] {
+        tidegate.stderr.wait_for(what);
+    }
+    assert_eq!(tidegate.stderr.with("is there when it is called").len(), 4);
+}
+
+#[test]
 fn a_registry_over_https_is_believed_by_its_ca_alone() {
     let registry = Registry::start_secure(|_, _| fine());
     let ca = |name: &str| format!("{}/tests/fixtures/tls/{name}", env!("CARGO_MANIFEST_DIR"));
