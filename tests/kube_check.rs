@@ -249,6 +249,13 @@ fn each_rule_is_broken_by_one_change() {
             )],
         ),
         (
+            "TG032",
+            &[(
+                "--, /app]",
+                "--, /app]\n          env: [{name: NACOS, value: x}, {name: TIDEGATE_CONFIG, value: \"hooks: {onDrain: [{nacos: {address: 'http://r', serviceName: w, ip: i, port: 1, user: u, password: {env: NACOS}}}, {consul: {address: 'http://r', serviceId: w, token: {env: TOKEN}}}]}\"}]",
+            )],
+        ),
+        (
             "TG028",
             &[(
                 "--, /app]",
@@ -502,6 +509,29 @@ fn the_pods_that_the_docs_show_hold() {
     }
 }
 
+#[test]
+fn a_hooks_variable_may_come_from_wherever_variables_come() {
+    let hooks = "{name: TIDEGATE_CONFIG, value: \"hooks: {onDrain: [{consul: {address: 'http://r', serviceId: w, token: {env: S_TOKEN}}}]}\"}";
+    for (more, wanted) in [
+        ("env: [HOOKS]", &["TG032"][..]),
+        (
+            "env: [{name: S_TOKEN, valueFrom: {secretKeyRef: {name: s, key: k}}}, HOOKS]",
+            &[],
+        ),
+        (
+            "env: [HOOKS]\n          envFrom: [{secretRef: {name: s}, prefix: S_}]",
+            &[],
+        ),
+        (
+            "env: [HOOKS]\n          envFrom: [{secretRef: {name: s}, prefix: T_}]",
+            &["TG032"],
+        ),
+    ] {
+        let changed = format!("--, /app]\n          {}", more.replace("HOOKS", hooks));
+        assert_eq!(ids(&with(&[("--, /app]", &changed)])), wanted, "{more}");
+    }
+}
+
 /// Each recipe of the page on registries, in a pod whose address the settings hold.
 #[test]
 fn the_recipes_for_registries_hold_in_a_pod() {
@@ -514,8 +544,13 @@ fn the_recipes_for_registries_hold_in_a_pod() {
             .map(|line| format!("              {line}\n"))
             .collect();
         let config = format!("          - name: TIDEGATE_CONFIG\n            value: |\n{indented}");
+        let secret =
+            "          - {name: NACOS_PASSWORD, valueFrom: {secretKeyRef: {name: nacos, key: password}}}\n";
         let addresses = "          - {name: HOST_IP, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}\n          - {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}\n";
-        let manifest = with(&[(ports, &format!("          env:\n{addresses}{config}{ports}"))]);
+        let manifest = with(&[(
+            ports,
+            &format!("          env:\n{addresses}{secret}{config}{ports}"),
+        )]);
         let said = check(&["--strict"], &manifest);
         assert_eq!((said.code, said.text.as_str()), (0, ""), "{manifest}");
         // Nobody puts a value there.

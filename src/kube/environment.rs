@@ -147,6 +147,20 @@ impl Environment {
         out + rest
     }
 
+    /// Whether the container may have a variable of this name, as far as the manifests say. Its image may have more.
+    pub fn may_have(&self, name: &str) -> bool {
+        let known = self.known.iter().any(|(known, _)| known == name);
+        known || self.is_unknown(name)
+    }
+
+    fn is_unknown(&self, name: &str) -> bool {
+        let mut unknown = self.unknown.iter();
+        unknown.any(|(unknown, _)| match unknown.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => unknown == name,
+        })
+    }
+
     /// The first `$(NAME)` in `text` that the cluster replaces by a value we do not know.
     pub fn unknown_in<'t>(&self, text: &'t str) -> Option<&'t str> {
         let text = text.split("$$");
@@ -154,12 +168,7 @@ impl Environment {
         let mut names = references.filter_map(|reference| Some(reference.split_once(')')?.0));
         names.find(|name| {
             let known = self.known.iter().any(|(known, _)| known == name);
-            let mut unknown = self.unknown.iter();
-            !known
-                && unknown.any(|(unknown, _)| match unknown.strip_suffix('*') {
-                    Some(prefix) => name.starts_with(prefix),
-                    None => unknown == name,
-                })
+            !known && self.is_unknown(name)
         })
     }
 

@@ -57,6 +57,8 @@ pub struct Wrapped<'a> {
     pub usage: Option<String>,
     /// Whether it is `tidegate sidecar`.
     pub mode: Mode,
+    /// Its environment.
+    pub environment: Environment,
     /// Its settings.
     pub settings: Known,
 }
@@ -107,13 +109,14 @@ pub fn find<'a>(pod: &'a Pod<'a>, place: String, node: &'a Node, maps: &ConfigMa
         child: Vec::new(),
         usage: None,
         mode: Mode::Wrap,
+        environment,
         settings: Known::Unknown("its command line is in a shell's script".to_owned()),
     };
     let Some(rest) = rest else {
         return Some(Role::Runs(Box::new(wrapped)));
     };
     if wrapped.front == Front::Entrypoint && wrapped.binary.is_none() {
-        wrapped.settings = settings(&wrapped, None, environment, maps);
+        wrapped.settings = settings(&wrapped, None, maps);
         return Some(Role::Runs(Box::new(wrapped)));
     }
     if rest.first().is_some_and(|word| word == "sidecar") {
@@ -125,10 +128,10 @@ pub fn find<'a>(pod: &'a Pod<'a>, place: String, node: &'a Node, maps: &ConfigMa
         Ok(Invocation::Run(run)) => {
             let words = std::iter::once(&run.program).chain(&run.arguments);
             wrapped.child = words.map(|word| word.to_string_lossy().into_owned()).collect();
-            wrapped.settings = settings(&wrapped, Some(run.asked), environment, maps);
+            wrapped.settings = settings(&wrapped, Some(run.asked), maps);
         }
         Ok(Invocation::Sidecar(asked)) => {
-            wrapped.settings = settings(&wrapped, Some(asked), environment, maps);
+            wrapped.settings = settings(&wrapped, Some(asked), maps);
         }
         Ok(Invocation::Install(install)) => {
             return Some(Role::Installs(Installer {
@@ -201,12 +204,8 @@ pub fn is_shell(word: &str) -> bool {
     matches!(name, "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh" | "busybox")
 }
 
-fn settings(
-    wrapped: &Wrapped<'_>,
-    asked: Option<Asked>,
-    environment: Environment,
-    maps: &ConfigMaps<'_>,
-) -> Known {
+fn settings(wrapped: &Wrapped<'_>, asked: Option<Asked>, maps: &ConfigMaps<'_>) -> Known {
+    let environment = &wrapped.environment;
     if let Some((name, why)) = environment.unknown_of_ours() {
         return Known::Unknown(format!("{name} {why}"));
     }
@@ -220,7 +219,7 @@ fn settings(
     };
     let variables = environment
         .known
-        .into_iter()
+        .iter()
         .map(|(name, value)| (name.into(), value.into()));
     let loaded = config::load_of(file, variables.collect::<Vec<(OsString, OsString)>>(), flags);
     let valid = loaded.and_then(match wrapped.mode {

@@ -51,6 +51,7 @@ rules! {
     HOOK_MISSING "TG029" "hook-missing" Error "the program's preStop hook tells a sidecar that the pod stops";
     SHARED_PROCESSES_MISSING "TG030" "shared-processes-missing" Error "a sidecar sees the process that its target names";
     TARGET_OF_ANOTHER "TG031" "target-of-another" Warning "a sidecar may look at the process that its target names, and signal it";
+    HOOK_VARIABLE "TG032" "hook-variable" Warning "the variables that hooks take their secrets from are in the container";
 }
 
 /// The rule of an id, or of a name.

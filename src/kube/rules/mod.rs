@@ -45,6 +45,7 @@ const CHECKS: &[Check] = &[
     settings::are_valid,
     settings::are_known,
     settings::hooks_are_sound,
+    settings::hooks_have_their_variables,
     settings::termination_message_is_read,
     time::grace_is_the_same,
     time::grace_is_long_enough,

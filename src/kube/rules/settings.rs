@@ -6,7 +6,8 @@ use super::super::finding::Finding;
 use super::super::wrapped::Known;
 use super::Case;
 use super::catalogue::{
-    BUDGET, CONFIG_INVALID, HOOK_LOOPBACK, HOOK_SECRET, HOOK_SLOW, TERMINATION_MESSAGE, UNPROVEN,
+    BUDGET, CONFIG_INVALID, HOOK_LOOPBACK, HOOK_SECRET, HOOK_SLOW, HOOK_VARIABLE, TERMINATION_MESSAGE,
+    UNPROVEN,
 };
 
 /// Where the kubelet looks for last words unless it is told otherwise (the API's own default).
@@ -63,6 +64,32 @@ pub fn hooks_are_sound(case: Case<'_>, findings: &mut Vec<Finding>) {
             .chain(loopback)
             .map(|(rule, said)| Finding::in_container(rule, case.wrapped, "", said, "")),
     );
+}
+
+/// TG032: what a hook needs is there, as far as the manifest says.
+pub fn hooks_have_their_variables(case: Case<'_>, findings: &mut Vec<Finding>) {
+    let wrapped = case.wrapped;
+    let Some(settings) = wrapped.valid() else {
+        return;
+    };
+    for (key, hook) in settings.hooks.each() {
+        for name in hook.variables() {
+            if !wrapped.environment.may_have(name) {
+                findings.push(Finding::in_container(
+                    HOOK_VARIABLE,
+                    wrapped,
+                    "env",
+                    format!(
+                        "{key} ({}) takes a secret from {name}, which the container does not have",
+                        hook.name
+                    ),
+                    format!(
+                        "write {{name: {name}, valueFrom: {{secretKeyRef: …}}}}, unless the image has it"
+                    ),
+                ));
+            }
+        }
+    }
 }
 
 /// TG023: nothing that could be wrong is out of sight.
