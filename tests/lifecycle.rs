@@ -164,6 +164,9 @@ fn who_does_not_know_the_token_stops_nothing() {
 fn a_token_that_cannot_be_read_is_said_and_lets_nobody_in() {
     let calls = MetricsEndpoint::with_calls(0);
     let (tidegate, address) = listening(&calls, ", tokenFile: /no/such/token");
+    tidegate
+        .stderr
+        .wait_for("no preStop hook is let in unless that is there");
     assert_eq!(
         call(address, "GET /prestop HTTP/1.1\r\nAuthorization: Bearer x").status,
         401

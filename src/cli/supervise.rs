@@ -27,6 +27,7 @@ use crate::health::{self, BindError, Board, Bound, Judge, Server};
 use crate::hooks::{Reach, Roster};
 use crate::inflight::Sources;
 use crate::lifecycle;
+use crate::secret::Secret;
 use crate::telemetry::log;
 use crate::telemetry::metrics::Metrics;
 
@@ -274,7 +275,7 @@ async fn serve_and_drive(
     let reaping = tokio::spawn(reaper.run());
     // A task of its own: what wakes the future of block_on goes through an eventfd, a task is just run.
     let driving = tokio::spawn(drive(Machine::new(settings.rules()), hands, early, asked));
-    say_what_hooks_lack(settings);
+    say_what_is_missing(settings);
     forget_the_start();
     let ended = tokio::select! {
         ended = driving => ended.map_err(io::Error::other).and_then(std::convert::identity).map_err(RunError::kernel("signals"))?,
@@ -289,7 +290,11 @@ async fn serve_and_drive(
 }
 
 /// At the start there is time to mend it; at the drain there is none.
-fn say_what_hooks_lack(settings: &Settings) {
+fn say_what_is_missing(settings: &Settings) {
+    let token = settings.lifecycle.token_file.clone().map(Secret::File);
+    if let Some(Err(why)) = token.map(|token| token.is_there()) {
+        warn!(target: "lifecycle", "lifecycle.tokenFile: {why}; no preStop hook is let in unless that is there when it calls");
+    }
     for (key, hook) in settings.hooks.each() {
         for why in hook.lacks() {
             warn!(target: "hooks", hook = hook.name, "{key}: {why}; it fails unless that is there when it is called");
