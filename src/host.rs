@@ -6,7 +6,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 use thiserror::Error;
 use tokio::net::TcpStream;
-use tokio::task::JoinHandle;
+
+use crate::aside::Aside;
 
 /// What has to be dialled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Host {
 pub(crate) struct Lookup {
     /// One that outlived its dial: the next dial waits for it rather than starting another, so that
     /// a resolver that hangs costs one thread, not one a dial.
-    running: Option<JoinHandle<io::Result<Vec<SocketAddr>>>>,
+    running: Option<Aside<io::Result<Vec<SocketAddr>>>>,
 }
 
 impl Lookup {
@@ -63,13 +64,18 @@ impl Lookup {
             Host::Addresses(_) => return Ok(host.addresses(port).unwrap_or_default()),
             Host::Name(name) => name,
         };
-        let running = self.running.get_or_insert_with(|| {
-            let name = name.clone();
-            tokio::task::spawn_blocking(move || Ok((name.as_str(), port).to_socket_addrs()?.collect()))
-        });
-        let found = running.await;
+        let running = match &mut self.running {
+            Some(running) => running,
+            none => {
+                let name = name.clone();
+                none.insert(Aside::begin(move || {
+                    Ok((name.as_str(), port).to_socket_addrs()?.collect())
+                })?)
+            }
+        };
+        let found = running.done().await;
         self.running = None;
-        found.map_err(io::Error::other)?
+        found?
     }
 }
 

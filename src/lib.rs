@@ -26,6 +26,7 @@
 //! | [`target`] | the program in the container beside, found and held |
 //! | [`admin`] | the owner-only socket, and its client |
 //! | [`http`] | the HTTP/1 client of polls, checks and hooks |
+//! | `aside` | work that may block, on a thread of its own |
 //! | `host` | a host that is dialled: its lookup, its first address that answers |
 //! | `socket_file` | the file of a unix socket, never stolen, never somebody else's |
 //! | [`secret`] | a text that nobody may see, and where it stands |
@@ -33,6 +34,7 @@
 //! | [`telemetry`] | logs, metrics, the termination message |
 
 pub mod admin;
+mod aside;
 pub mod child;
 pub mod cli;
 pub mod config;

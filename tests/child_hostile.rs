@@ -90,6 +90,31 @@ with tempfile.TemporaryDirectory() as directory:
         resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
     process = subprocess.run([copy] + TIDEGATE[1:] + ["true"], preexec_fn=alone, stderr=subprocess.PIPE, cwd="/")
     assert process.returncode == 125 and b"RLIMIT_NPROC" in process.stderr, process
+
+    # The program has used up what there is: a lookup and a read fail for want of a thread, and nothing else does.
+    def full():
+        if os.getuid() == 0:
+            os.setgid(64322); os.setuid(64322)
+        resource.setrlimit(resource.RLIMIT_NPROC, (2, 2))
+    config = """
+terminationGracePeriodSeconds: 4
+drain: {propagation: 100ms, quiet: 100ms, pollInterval: 50ms}
+child: {stopTimeout: 500ms, killWait: 500ms}
+health: {listen: off, checks: [{name: db, tcp: "db.invalid:1", interval: 100ms}]}
+inflight: [{file: {path: /etc/hostname}}]
+"""
+    process = subprocess.Popen([copy] + TIDEGATE[1:] + ["sleep", "600"], preexec_fn=full, stderr=subprocess.PIPE, cwd="/",
+                               env=dict(os.environ, TIDEGATE_CONFIG=config))
+    said = b""
+    while b"check db failed" not in said:
+        line = process.stderr.readline()
+        assert line, said
+        said += line
+    process.terminate()
+    said += process.stderr.read()
+    assert process.wait() == 143, (process.returncode, said)
+    assert b"no thread could be made for it" in said and b"/etc/hostname: it could not be read" in said, said
+    assert b"internal error" not in said and b"verdict=deadline" in said, said
 "##,
     );
 }

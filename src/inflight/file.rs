@@ -6,10 +6,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tokio::task::JoinHandle;
-
 use super::sources::Measured;
 use super::{Reading, Unknown, number};
+use crate::aside::Aside;
 use crate::drain::budget::Seconds;
 
 /// The longest file that can be a number, in bytes, generous with white space.
@@ -38,7 +37,7 @@ pub(super) struct File {
     config: FileConfig,
     /// A read that outlived its poll. A file system that hangs, NFS for one, costs one thread and
     /// not one a poll; and what it says at last is old.
-    late: Option<JoinHandle<Reading>>,
+    late: Option<Aside<io::Result<Vec<u8>>>>,
 }
 
 impl File {
@@ -65,19 +64,22 @@ impl File {
 
     async fn read(&mut self) -> Reading {
         if let Some(late) = &mut self.late {
-            let _ = late.await;
+            let _ = late.done().await;
             self.late = None;
         }
         let path = self.config.path.clone();
-        let reading = self
-            .late
-            .insert(tokio::task::spawn_blocking(move || match read(&path) {
-                Ok(bytes) => number::alone(&bytes),
-                Err(why) => Reading::unknown(format!("it could not be read: {why}")),
-            }))
-            .await;
+        let unread = |why: io::Error| Reading::unknown(format!("it could not be read: {why}"));
+        let reading = match Aside::begin(move || read(&path)) {
+            Ok(begun) => self
+                .late
+                .insert(begun)
+                .done()
+                .await
+                .and_then(std::convert::identity),
+            Err(why) => Err(why),
+        };
         self.late = None;
-        reading.unwrap_or_else(|why| Reading::unknown(why.to_string()))
+        reading.map_or_else(unread, |bytes| number::alone(&bytes))
     }
 }
 
