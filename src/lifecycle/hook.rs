@@ -1,11 +1,12 @@
 //! One call of the hook.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http_body_util::Full;
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderValue, WWW_AUTHENTICATE};
 use hyper::{Method, Request, Response, StatusCode};
 use tokio::sync::mpsc;
 use tracing::warn;
@@ -24,6 +25,9 @@ const STARTING: Duration = Duration::from_millis(20);
 pub(super) struct Hook {
     pub ask: mpsc::Sender<Asked>,
     pub token: Option<Secret>,
+    /// Whether it was said that the token cannot be read. Whoever reaches the pod can call, so it is said once and
+    /// not for every call, until the token was read again.
+    pub unreadable_said: AtomicBool,
 }
 
 impl Hook {
@@ -33,24 +37,24 @@ impl Hook {
         if (request.method(), request.uri().path()) != (&Method::GET, PATH) {
             return text(StatusCode::NOT_FOUND, "not found\n".to_owned());
         }
-        let is_welcome = self
-            .token
-            .as_ref()
-            .map_or(Ok(true), |token| token::is_known(request.headers(), token));
-        match is_welcome {
-            Ok(true) => {
-                let told = self.drain().await;
-                text(
-                    StatusCode::OK,
-                    told.unwrap_or_else(|| "over: tidegate is gone\n".to_owned()),
-                )
-            }
-            Ok(false) => refused(),
-            Err(why) => {
-                warn!(target: "lifecycle", "a preStop hook is refused, because lifecycle.tokenFile cannot be read: {why}");
-                refused()
-            }
+        if !self.lets_in(request.headers()) {
+            return refused();
         }
+        let told = self.drain().await;
+        text(
+            StatusCode::OK,
+            told.unwrap_or_else(|| "over: tidegate is gone\n".to_owned()),
+        )
+    }
+
+    fn lets_in(&self, headers: &HeaderMap) -> bool {
+        let Some(token) = &self.token else { return true };
+        let known = token::is_known(headers, token);
+        let was_said = self.unreadable_said.swap(known.is_err(), Ordering::Relaxed);
+        if let (Err(why), false) = (&known, was_said) {
+            warn!(target: "lifecycle", "a preStop hook is refused, because lifecycle.tokenFile cannot be read: {why}");
+        }
+        known.unwrap_or(false)
     }
 
     /// Triggers the drain, or joins it, and waits until it is over; nothing when the run is over first.

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
@@ -60,6 +61,7 @@ pub fn serve(bound: Option<Bound>, ask: mpsc::Sender<Asked>) -> io::Result<Serve
         hook: Arc::new(Hook {
             ask,
             token: bound.token,
+            unreadable_said: AtomicBool::new(false),
         }),
         places: Arc::new(Semaphore::new(CALLERS)),
         alive,
