@@ -166,6 +166,7 @@ with tempfile.TemporaryDirectory() as directory:
     assert time.monotonic() - begin < 3, said
     for name in ("SIGUSR1", "SIGTERM", "SIGKILL"):
         assert f"{name} was refused by process" in said and "CAP_KILL" in said, said
+    assert "the program could not be ended" in said, said
 "#,
     );
 }

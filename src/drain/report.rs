@@ -169,10 +169,12 @@ fn sentence(record: &Record, verdict: Verdict, ending: &Ending, now: Instant) ->
     };
     let end = match (ending.program, record.killed) {
         (None, _) => "the program could not be ended".to_owned(),
-        (Some(End::Child(end)), true) => format!("the program was deaf to its stop signal: {end}"),
+        (Some(End::Child(end)), true) => format!("the program was still there near the deadline: {end}"),
         (Some(End::Child(end @ ChildEnd::Signaled { .. })), false) => format!("the program was {end}"),
         (Some(End::Child(end)), false) => format!("the program {end}"),
-        (Some(End::Beside), true) => "the program was deaf to its stop signal and has SIGKILL".to_owned(),
+        (Some(End::Beside), true) => {
+            "the program was still there near the deadline and has SIGKILL".to_owned()
+        }
         (Some(End::Beside), false) => "the program has ended".to_owned(),
         (Some(End::LeftToTheKubelet), _) => "its stop signal is the kubelet's".to_owned(),
     };
