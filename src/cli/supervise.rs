@@ -18,9 +18,10 @@ use crate::child::{
 };
 use crate::config::Settings;
 use crate::drain::driver::drive;
-use crate::drain::hands::{Ended, Hands, Poller};
+use crate::drain::hands::{Ended, Hands};
 use crate::drain::machine::Machine;
 use crate::drain::order::desk;
+use crate::drain::poller::Poller;
 use crate::drain::program::Program;
 use crate::health::tls::TlsError;
 use crate::health::{self, BindError, Board, Bound, Judge, Server};

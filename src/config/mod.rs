@@ -17,6 +17,8 @@
 //! | `environment`, `flags` | the short ways to set one key |
 //! | `layers` | later wins |
 //! | `settings`, `rules` | what is in force; defaults and the rules between keys |
+//! | `plan` | the rules of the times: the grace period and what is to fit in it |
+//! | `sources` | the rules of `inflight` |
 //! | `hooks` | the rules of `hooks` |
 //! | `lifecycle` | the rules of `lifecycle` |
 //! | `target` | the rules of `target`, and of the two modes |
@@ -38,6 +40,7 @@ mod layers;
 mod lifecycle;
 mod listen;
 mod nearest;
+mod plan;
 mod reading;
 mod rules;
 mod scalars;
@@ -45,6 +48,7 @@ pub mod schema;
 mod section;
 mod settings;
 mod signal;
+mod sources;
 mod target;
 #[cfg(test)]
 mod tests;

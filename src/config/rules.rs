@@ -1,24 +1,18 @@
 //! From what was written to what is in force: the defaults, and the rules between keys.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::child::{Signal, Target};
-use crate::drain::budget::{Grace, Margin, PlanError, Seconds, Waits, Window, Wishes};
+use crate::drain::budget::{Seconds, Waits};
 use crate::drain::machine::OnUnknown;
-use crate::drain::{Budget, Plan};
 use crate::health::{LIVENESS, Listen, Tls};
-use crate::inflight::{ExecConfig, FileConfig, JsonConfig, PrometheusConfig, SourceConfig, Take, TcpConfig};
 
 use super::entry::{Refusal, quoted};
 use super::error::{ConfigError, Origin};
 use super::layers::Layers;
-use super::schema::{self, Config};
+use super::schema;
 use super::settings::{ChildSettings, DrainSettings, HealthSettings, Settings, TelemetrySettings};
-
-/// The grace period where none is written: the pod spec's own default.
-pub const DEFAULT_GRACE: Grace = Grace(Duration::from_secs(30));
 
 /// Polls closer together than this are a load of their own.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
@@ -79,7 +73,7 @@ impl Rules<'_> {
     }
 
     /// Times that do not fit.
-    fn over(&self, message: String, keys: &[&'static str]) -> ConfigError {
+    pub(super) fn over(&self, message: String, keys: &[&'static str]) -> ConfigError {
         ConfigError::Budget {
             message,
             written: self.written(keys),
@@ -107,79 +101,6 @@ impl Rules<'_> {
                 message: format!("{key}: {why}"),
                 written: Vec::new(),
             },
-        }
-    }
-
-    fn plan(&self, config: &Config) -> Result<Plan, ConfigError> {
-        const KEYS: &[&str] = &[
-            "terminationGracePeriodSeconds",
-            "marginPercent",
-            "preStopSeconds",
-            "drain.propagation",
-            "child.stopTimeout",
-            "child.killWait",
-        ];
-        let failed = |error: PlanError| self.over(error.to_string(), KEYS);
-        let grace = config.grace.map_or(DEFAULT_GRACE, |seconds| Grace(seconds.0));
-        let margin = config
-            .margin
-            .map_or(Ok(Margin::default()), |percent| Margin::percent(percent.0));
-        let margin = margin.map_err(failed)?;
-        let pre_stop = config.pre_stop.map_or(Duration::ZERO, |seconds| seconds.0);
-        let child = config.child.as_ref();
-        let drain = config.drain.as_ref();
-        let wishes = Wishes {
-            propagation: None,
-            quiet: drain.and_then(|drain| drain.quiet),
-            stop_timeout: child.and_then(|child| child.stop_timeout),
-            kill_wait: child.and_then(|child| child.kill_wait),
-        };
-        let range = drain
-            .and_then(|drain| drain.propagation.as_ref())
-            .map(|propagation| &propagation.0);
-        let propagation = match range {
-            None => None,
-            Some(range) => self.window(range, grace, margin, pre_stop)?,
-        };
-        Plan::new(
-            grace,
-            margin,
-            pre_stop,
-            Wishes {
-                propagation,
-                ..wishes
-            },
-        )
-        .map_err(failed)
-    }
-
-    /// The window of `{min, max}`: without `max` it ends at `min`, without `min` that is the default,
-    /// or `max` when it is less.
-    fn window(
-        &self,
-        range: &schema::Range,
-        grace: Grace,
-        margin: Margin,
-        pre_stop: Duration,
-    ) -> Result<Option<Window>, ConfigError> {
-        match (range.min, range.max) {
-            (None, None) => Ok(None),
-            (Some(min), None) => Ok(Some(Window { min, max: min })),
-            (None, Some(max)) => {
-                let budget = Budget::new(grace, margin, pre_stop)
-                    .map_err(|error| self.over(error.to_string(), &["preStopSeconds"]))?;
-                let min = Window::within(budget).min.min(max);
-                Ok(Some(Window { min, max }))
-            }
-            (Some(min), Some(max)) if max < min => Err(self.broken(
-                format!(
-                    "drain.propagation.max {} is less than drain.propagation.min {}; raise it or leave it out",
-                    Seconds(max),
-                    Seconds(min)
-                ),
-                &["drain.propagation.max", "drain.propagation.min"],
-            )),
-            (Some(min), Some(max)) => Ok(Some(Window { min, max })),
         }
     }
 
@@ -229,95 +150,6 @@ impl Rules<'_> {
             )?,
             triggers,
         })
-    }
-
-    fn inflight(&self, sources: Vec<schema::Source>) -> Result<Vec<SourceConfig>, ConfigError> {
-        let mut settings = Vec::with_capacity(sources.len());
-        for (index, source) in sources.into_iter().enumerate() {
-            settings.push(self.source(&format!("inflight[{index}]"), source)?);
-        }
-        Ok(settings)
-    }
-
-    /// A source: its shape holds, so that exactly one kind is there with all that it requires.
-    fn source(&self, place: &str, source: schema::Source) -> Result<SourceConfig, ConfigError> {
-        let absent = |key: &str| self.refused(&format!("{place}.{key}"), "is missing".to_owned());
-        if let Some(json) = source.json {
-            let (Some(url), Some(path)) = (json.url, json.path) else {
-                return Err(absent("json"));
-            };
-            let take = match json.length {
-                Some(true) => Take::Length,
-                Some(false) | None => Take::Number,
-            };
-            return Ok(SourceConfig::Json(JsonConfig::new(url, path, take)));
-        }
-        if let Some(tcp) = source.tcp {
-            return self.tcp(&format!("{place}.tcp"), tcp).map(SourceConfig::Tcp);
-        }
-        if let Some(exec) = source.exec {
-            return self.exec(&format!("{place}.exec"), exec).map(SourceConfig::Exec);
-        }
-        if let Some(file) = source.file {
-            let path = file.path.ok_or_else(|| absent("file"))?;
-            return Ok(SourceConfig::File(FileConfig::new(path)));
-        }
-        if let Some(known) = source.preset {
-            let (Some(name), Some(url)) = (known.name, known.url) else {
-                return Err(absent("preset"));
-            };
-            let source = name.source(url);
-            return source.map_err(|why| self.refused(&format!("{place}.preset"), why.to_string()));
-        }
-        let prometheus = source.prometheus.ok_or_else(|| absent("prometheus"))?;
-        self.prometheus(&format!("{place}.prometheus"), prometheus)
-            .map(SourceConfig::Prometheus)
-    }
-
-    fn tcp(&self, place: &str, written: schema::Tcp) -> Result<TcpConfig, ConfigError> {
-        let ports = written.ports.unwrap_or_default();
-        self.each_once(&format!("{place}.ports"), &ports, u16::to_string)?;
-        Ok(TcpConfig {
-            ports,
-            idle_after: self.at_least(
-                Duration::from_millis(1),
-                &format!("{place}.idleAfter"),
-                written.idle_after.unwrap_or(TcpConfig::IDLE_AFTER),
-            )?,
-            mode: written.mode.unwrap_or_default(),
-            ignore_peers: written.ignore_peers.unwrap_or_default(),
-        })
-    }
-
-    fn exec(&self, place: &str, written: schema::Exec) -> Result<ExecConfig, ConfigError> {
-        let mut words = written
-            .command
-            .unwrap_or_default()
-            .into_iter()
-            .map(OsString::from);
-        let Some(program) = words.next() else {
-            return Err(self.refused(&format!("{place}.command"), "names no program".to_owned()));
-        };
-        let timeout = self.at_least(
-            Duration::from_millis(1),
-            &format!("{place}.timeout"),
-            written.timeout.unwrap_or(ExecConfig::TIMEOUT),
-        )?;
-        Ok(ExecConfig::new(program, words, timeout))
-    }
-
-    fn prometheus(&self, place: &str, written: schema::Prometheus) -> Result<PrometheusConfig, ConfigError> {
-        // In a document both are required; a variable or flag can come without the other.
-        let Some(url) = written.url else {
-            let why = "needs --inflight-url or TIDEGATE_INFLIGHT_URL beside it";
-            return Err(self.refused(&format!("{place}.query"), why.to_owned()));
-        };
-        let Some(query) = written.query else {
-            let why = "needs --inflight-query or TIDEGATE_INFLIGHT_QUERY beside it";
-            return Err(self.refused(&format!("{place}.url"), why.to_owned()));
-        };
-        let absent = written.absent.unwrap_or_default();
-        Ok(PrometheusConfig::of(url, query, absent, written.arrivals))
     }
 
     fn health(&self, health: schema::Health) -> Result<HealthSettings, ConfigError> {

@@ -230,12 +230,12 @@ impl Driver {
         let now = Instant::now();
         match heard {
             Heard::Sample { begun, sample } if self.desk.takes(begun) => {
-                let look = self.hands.note_sample(begun, sample);
+                let look = self.hands.poller.note(begun, sample, &self.hands.metrics);
                 self.hands.poller.note_glimpse(Some(look.in_flight));
                 self.glimpsed(now);
             }
             Heard::Sample { begun, sample } => {
-                let look = self.hands.note_sample(begun, sample);
+                let look = self.hands.poller.note(begun, sample, &self.hands.metrics);
                 self.machine.handle(now, Event::Look(look));
             }
             Heard::NobodyLeft => self.machine.handle(now, Event::AllGone),

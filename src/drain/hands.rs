@@ -1,24 +1,23 @@
 //! The machine's hands: an action becomes a call.
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::budget::{Seconds, Waits};
 use super::machine::{Action, Machine};
+use super::poller::Poller;
 use super::program::{End, Program};
-use super::quiet::{InFlight, Look};
-use super::record::{Record, Transition};
-use super::report::{Ending, Report, trigger_name};
-use super::table::Phase;
+use super::record::Record;
+use super::report::{Ending, Report};
+use super::telling::shown;
 use crate::child::{Leftovers, Received, Refused, Signal, Signals, Spawner, SuccessCodes, Target};
 use crate::health::{Board, Judge};
 use crate::hooks::{Roster, Summary};
-use crate::inflight::{Reading, Sample, Sources, Unknown};
+use crate::inflight::Sample;
 use crate::telemetry::metrics::Metrics;
-use crate::telemetry::{stderr, termination};
+use crate::telemetry::stderr;
 
 /// Everything the machine's actions reach.
 pub struct Hands {
@@ -109,7 +108,10 @@ impl Hands {
                 "in-flight stands still above the threshold: miscounted, or calls that do not end"
             ),
             Action::Refuse(kind, phase) => info!(target: "drain", "{kind:?} is not possible in {phase}"),
-            Action::ReportResumed(record) => self.report_resumed(&record, now),
+            Action::ReportResumed(record) => {
+                self.count_verdict(&record);
+                self.say_resumed(&record, now);
+            }
             Action::Exit => return Some(self.end(machine, now)),
         }
         None
@@ -195,84 +197,6 @@ impl Hands {
         });
     }
 
-    /// What a sample means to the machine; a reason for not knowing is logged once.
-    pub(super) fn note_sample(&mut self, begun: Instant, sample: Sample) -> Look {
-        debug!(target: "inflight", reading = %sample.reading, "polled");
-        let in_flight = match sample.reading {
-            Reading::Count(count) => {
-                if self.poller.last_unknown.take().is_some() {
-                    info!(target: "inflight", in_flight = count, "known again");
-                }
-                InFlight::Count(count)
-            }
-            Reading::Unknown(why) => {
-                if self.poller.last_unknown.as_ref() != Some(&why) {
-                    warn!(target: "inflight", "unknown: {}", why.0);
-                    self.poller.last_unknown = Some(why);
-                }
-                InFlight::Unknown
-            }
-        };
-        self.metrics.update(|numbers| match in_flight {
-            InFlight::Count(count) => {
-                numbers.in_flight = Some(count);
-                numbers.polls_counted += 1;
-            }
-            InFlight::Unknown => {
-                numbers.in_flight = None;
-                numbers.polls_unknown += 1;
-            }
-        });
-        Look {
-            begun,
-            in_flight,
-            arrivals: sample.arrivals,
-        }
-    }
-
-    fn say(&self, transition: Transition, machine: &Machine, now: Instant) {
-        let Transition { from, to, verdict } = transition;
-        let record = machine.record();
-        self.metrics.update(|numbers| {
-            numbers.phase = to;
-            numbers.deadline = machine.deadline();
-            numbers.phase_durations[from as usize] = record.lasted(from);
-        });
-        let millis = record.lasted(from).map_or(0, |lasted| lasted.as_millis() as u64);
-        match (from, to) {
-            (Phase::Starting, _) => info!(target: "drain", pid = self.program.pid(), "{from} → {to}"),
-            (Phase::Serving, Phase::Notify) if record.plan.waits == Waits::Skipped => warn!(
-                target: "drain", trigger = record.trigger.map(trigger_name), budget = %Seconds(record.plan.budget.0),
-                "{from} → {to}: a grace period of {} has no time for waits, they are skipped", Seconds(record.plan.grace.0)
-            ),
-            (Phase::Serving, Phase::Notify) | (Phase::Held, _) => info!(
-                target: "drain",
-                trigger = record.trigger.map(trigger_name), budget = %Seconds(record.plan.budget.0), "{from} → {to}"
-            ),
-            (Phase::Notify | Phase::Propagation, _) => {
-                let audience = self.board.audience(now);
-                info!(
-                    target: "drain", millis,
-                    watchers = audience.watchers, watchers_told = audience.watchers_told,
-                    probers = audience.probers, probers_told = audience.probers_told,
-                    untold = (!audience.untold.is_empty()).then(|| audience.untold.join(",")),
-                    verdict = verdict.map(|verdict| verdict.name()), "{from} → {to}"
-                );
-            }
-            _ => info!(
-                target: "drain", millis, verdict = verdict.map(|verdict| verdict.name()), "{from} → {to}"
-            ),
-        }
-    }
-
-    fn report_resumed(&self, record: &Record, now: Instant) {
-        self.count_verdict(record);
-        let held = record
-            .held
-            .map_or(0, |held| now.saturating_duration_since(held).as_millis() as u64);
-        info!(target: "drain", millis = held, verdict = "resumed", "came back into traffic");
-    }
-
     fn end(&self, machine: &Machine, now: Instant) -> Ended {
         let record = machine.record();
         self.count_verdict(record);
@@ -292,24 +216,6 @@ impl Hands {
         }
     }
 
-    /// The last words: the verdict in the log, and the same where the kubelet looks for it.
-    fn report(&self, report: &Report) {
-        let phases = &report.phases_millis;
-        info!(
-            target: "drain",
-            verdict = report.verdict, in_flight_at_stop = report.in_flight_at_stop,
-            unknown_polls = report.unknown_polls,
-            notify_ms = phases.notify, propagation_ms = phases.propagation, in_flight_ms = phases.in_flight,
-            stop_ms = phases.stop, kill_ms = phases.kill, leftovers_ms = phases.leftovers,
-            spent_ms = report.spent_millis, budget_ms = report.budget_millis, exit_code = report.exit_code,
-            "{}", report.message
-        );
-        let file = &self.termination_log;
-        if let Err(why) = termination::write(file, report) {
-            warn!(target: "telemetry", path = %file.display(), "termination message not written: {why}");
-        }
-    }
-
     fn count_verdict(&self, record: &Record) {
         if let Some(verdict) = record.verdict {
             self.metrics
@@ -325,82 +231,4 @@ enum Gently {
     Yes,
     /// SIGKILL
     No,
-}
-
-/// A reading for a person.
-fn shown(in_flight: Option<InFlight>) -> String {
-    match in_flight {
-        Some(InFlight::Count(count)) => count.to_string(),
-        Some(InFlight::Unknown) | None => "unknown".to_owned(),
-    }
-}
-
-/// The task that looks at the in-flight sources, one look after the other.
-pub struct Poller {
-    state: PollerState,
-    last_unknown: Option<Unknown>,
-    glimpsed: Option<InFlight>,
-}
-
-enum PollerState {
-    /// Not started: nothing is dialled, and nobody wakes up, before a drain.
-    Idle {
-        sources: Sources,
-        timeout: Duration,
-    },
-    Working {
-        ask: mpsc::Sender<Instant>,
-    },
-}
-
-impl Poller {
-    /// Polls `sources`, each look within `timeout`.
-    pub fn new(sources: Sources, timeout: Duration) -> Self {
-        Self {
-            state: PollerState::Idle { sources, timeout },
-            last_unknown: None,
-            glimpsed: None,
-        }
-    }
-
-    /// What was seen when somebody last asked, outside a drain.
-    pub(super) fn glimpsed(&self) -> Option<InFlight> {
-        self.glimpsed
-    }
-
-    /// What is seen now; `None` while that is still to come.
-    pub(super) fn note_glimpse(&mut self, in_flight: Option<InFlight>) {
-        self.glimpsed = in_flight;
-    }
-
-    /// Begins a look; the answer comes as [`Heard::Sample`].
-    pub(super) fn look(&mut self, now: Instant, tell: &mpsc::Sender<Heard>) {
-        if let PollerState::Idle { sources, timeout } = &mut self.state {
-            let sources = std::mem::replace(sources, Sources::new(Vec::new()));
-            let ask = start_polling(sources, *timeout, tell.clone());
-            self.state = PollerState::Working { ask };
-        }
-        if let PollerState::Working { ask } = &self.state {
-            // The machine asks for a look only when its last one was answered, and so does the desk:
-            // there is room.
-            let _ = ask.try_send(now);
-        }
-    }
-}
-
-fn start_polling(
-    mut sources: Sources,
-    timeout: Duration,
-    tell: mpsc::Sender<Heard>,
-) -> mpsc::Sender<Instant> {
-    let (ask, mut asked) = mpsc::channel(2);
-    tokio::spawn(async move {
-        while let Some(begun) = asked.recv().await {
-            let sample = sources.poll(timeout).await;
-            if tell.send(Heard::Sample { begun, sample }).await.is_err() {
-                return;
-            }
-        }
-    });
-    ask
 }

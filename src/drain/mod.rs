@@ -12,6 +12,8 @@
 //! | [`report`] | what a person reads of it, and what a machine parses |
 //! | [`driver`] | the loop around the machine: the world becomes events |
 //! | [`hands`] | its actions become calls |
+//! | [`poller`] | the looks at what is in flight |
+//! | `telling` | what is said of each transition, and at the end |
 //! | [`program`] | whom they stop: our child, or one beside us |
 //! | [`beside`] | what follows the drain of a program beside us |
 //! | [`order`] | what people and hooks ask of a run, and what it answers |
@@ -25,11 +27,13 @@ pub mod event;
 pub mod hands;
 pub mod machine;
 pub mod order;
+pub mod poller;
 pub mod program;
 pub mod quiet;
 pub mod record;
 pub mod report;
 pub mod status;
 pub mod table;
+mod telling;
 
 pub use budget::{Budget, Grace, Margin, Plan, Window};

@@ -21,7 +21,8 @@ use std::time::Instant;
 
 use tokio::sync::Notify;
 
-use super::audience::{Audience, Change, Evidence, Peer, TooManyWatches, Topic};
+use super::audience::{Audience, Peer};
+use super::evidence::{Change, Evidence, TooManyWatches, Topic};
 use super::figures::{Figures, Outcome};
 use super::readers::{News, Readers};
 use super::ruling::Ruling;

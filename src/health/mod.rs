@@ -6,6 +6,7 @@
 //! | `status` | what a name can show |
 //! | `verdicts` | the rules of the board: the AND, the drain, the latch |
 //! | [`audience`] | who listens, and who has been told: the evidence that may end the propagation window |
+//! | `evidence` | the books that it is read out of |
 //! | `readers`, `crier` | what every name shows, and who is woken when that changes |
 //! | `watching` | one open Watch: the latest status, never twice the same |
 //! | [`judge`] | who sets the board: the app's word, the checks', or the child's life alone |
@@ -45,6 +46,7 @@ mod connection;
 mod connections;
 mod crier;
 pub mod dial;
+mod evidence;
 mod felt;
 pub mod figures;
 pub mod follow;
