@@ -15,6 +15,11 @@ use super::wire::{LONGEST_LINE, Line, Request};
 /// A tidegate that does not answer for this long is stopped, or stuck.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// How often a socket at which nobody listens is looked at, [`ARRIVAL`] apart. Its file is there from bind(2) on, and
+/// whoever comes before listen(2) is refused as by one that was left behind (unix(7)).
+const ARRIVALS: usize = 10;
+const ARRIVAL: Duration = Duration::from_millis(20);
+
 /// A conversation with a running tidegate.
 #[derive(Debug)]
 pub struct Client {
@@ -56,13 +61,22 @@ pub enum ClientError {
     Refused(PathBuf, io::Error),
 }
 
+/// Who is at the places where a tidegate may be.
+enum Found {
+    Somebody(Client),
+    /// A socket's file is there, and nobody: they have gone, or are about to come.
+    NobodyAtAFile,
+    Nobody,
+}
+
 fn places(paths: &[PathBuf]) -> String {
     let paths: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
     paths.join(" or ")
 }
 
 impl Client {
-    /// Connects to the first tidegate there is at the places of `socket`.
+    /// Connects to the first tidegate there is at the places of `socket`. One that is only just being bound is waited
+    /// for, [`ARRIVALS`] times.
     ///
     /// # Errors
     /// As [`ClientError`].
@@ -71,29 +85,39 @@ impl Client {
             return Err(ClientError::Off);
         }
         let places = socket.places();
-        let mut denied = None;
-        for path in &places {
+        for _ in 0..ARRIVALS {
+            match Self::look(&places).await? {
+                Found::Somebody(client) => return Ok(client),
+                Found::NobodyAtAFile => tokio::time::sleep(ARRIVAL).await,
+                Found::Nobody => break,
+            }
+        }
+        Err(ClientError::NoneFound(places))
+    }
+
+    async fn look(places: &[PathBuf]) -> Result<Found, ClientError> {
+        let (mut denied, mut found) = (None, Found::Nobody);
+        for path in places {
             match UnixStream::connect(path).await {
                 Ok(stream) => {
                     trust(path, &stream)?;
                     let stream = BufReader::new(stream);
                     let (path, line) = (path.clone(), Vec::new());
-                    return Ok(Self { path, stream, line });
+                    return Ok(Found::Somebody(Self { path, stream, line }));
                 }
                 Err(why) => match why.kind() {
-                    // Nobody was ever here, or whoever was has gone.
-                    io::ErrorKind::NotFound
-                    | io::ErrorKind::ConnectionRefused
-                    | io::ErrorKind::NotADirectory => {}
+                    // Nobody was ever here.
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {}
+                    io::ErrorKind::ConnectionRefused => found = Found::NobodyAtAFile,
                     io::ErrorKind::PermissionDenied => denied = denied.or(Some(path.clone())),
                     _ => return Err(ClientError::Refused(path.clone(), why)),
                 },
             }
         }
-        Err(match denied {
-            Some(path) => ClientError::NotPermitted(path),
-            None => ClientError::NoneFound(places),
-        })
+        match denied {
+            Some(path) => Err(ClientError::NotPermitted(path)),
+            None => Ok(found),
+        }
     }
 
     /// Asks; the answer is the next line.
@@ -146,5 +170,33 @@ fn trust(path: &Path, stream: &UnixStream) -> Result<(), ClientError> {
         }
         Ok(peer) => Err(ClientError::Stranger(path.to_owned(), peer.uid())),
         Err(why) => Err(ClientError::Refused(path.to_owned(), why)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+
+    use nix::sys::socket::{self, AddressFamily, Backlog, SockFlag, SockType, UnixAddr};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_bound_and_does_not_listen_yet_is_waited_for_and_not_for_long() {
+        let room = tempfile::tempdir().expect("a directory");
+        let path = room.path().join("admin.sock");
+        let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+        let bound = socket::socket(AddressFamily::Unix, SockType::Stream, flags, None).expect("a socket");
+        let address = UnixAddr::new(&path).expect("an address");
+        socket::bind(bound.as_raw_fd(), &address).expect("bound");
+        let place = Socket::Path(path);
+        let refused = Client::connect(&place).await;
+        assert!(matches!(refused, Err(ClientError::NoneFound(_))), "{refused:?}");
+        let listen = async {
+            tokio::time::sleep(ARRIVAL / 2).await;
+            socket::listen(&bound, Backlog::new(1).expect("a backlog")).expect("listening");
+        };
+        let (client, ()) = tokio::join!(Client::connect(&place), listen);
+        client.expect("a listener");
     }
 }
