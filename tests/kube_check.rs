@@ -320,6 +320,7 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
             &format!("{hook}\n          ports: [{{containerPort: 9095, protocol: UDP}}]"),
         ),
         ("path: /prestop,", "path: '/prestop?why=release',"),
+        ("port: 9096}}}", "port: '9096'}}}"),
     ];
     for (from, to) in same {
         assert!(BESIDE.contains(from), "{from}");
@@ -331,6 +332,17 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
         ("path: /prestop,", "path: /pre-stop,", &["TG029"]),
         ("path: /prestop,", "", &["TG029"]),
         ("port: 9096}}}", "port: 9096, scheme: HTTPS}}}", &["TG029"]),
+        ("port: 9096}}}", "port: 9096, host: localhost}}}", &["TG029"]),
+        (
+            "image: app",
+            "livenessProbe: {tcpSocket: {port: 1}, terminationGracePeriodSeconds: 5}",
+            &["TG015"],
+        ),
+        (
+            "          readinessProbe: {grpc: {port: 9095}, periodSeconds",
+            "          readinessProbe: {grpc: {port: 9095, service: liveness}, periodSeconds",
+            &["TG011"],
+        ),
         ("listen: '0.0.0.0:9096'", "listen: '127.0.0.1:9096'", &["TG028"]),
         (
             "listen: '0.0.0.0:9096'",
@@ -372,6 +384,7 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
             "port: 9096, httpHeaders: [{name: Authorization, value: Bearer x}]}}}",
         );
     assert_eq!(ids(&token), [""; 0]);
+    assert_eq!(ids(&token.replace("Bearer x", "Basic x")), ["TG029"]);
     // The word for a native sidecar in the wrong list makes none.
     let plain = BESIDE
         .replace("      initContainers:\n", "      containers:\n")
@@ -384,6 +397,7 @@ fn each_rule_of_a_sidecar_is_broken_by_one_change() {
             "      shareProcessNamespace: true\n      containers:",
         );
     assert_eq!(ids(&shared), [""; 0]);
+    assert_eq!(ids(&shared.replace("shareProcessNamespace", "hostPID")), [""; 0]);
     let with = |ours: &str, theirs: &str| {
         let context = |user: &str| match user {
             "" => "tty: false".to_owned(),
@@ -621,4 +635,84 @@ fn sarif_has_its_rules_and_lines() {
         result["locations"][0]["physicalLocation"]["region"]["startLine"],
         8
     );
+}
+
+#[test]
+fn a_shell_or_a_program_in_front_is_told_from_one_that_steps_aside() {
+    let app = "command: [/tg/tidegate, run, --grace-period, 30s, --, /app]";
+    let run = "/tg/tidegate run --grace-period 30s -- /app";
+    let of = |words: &str| ids(&with(&[(app, &format!("command: {words}"))]));
+    for words in [
+        format!("[bash, -e, -o, pipefail, -c, '{run}']"),
+        format!("[busybox, sh, -c, '{run}']"),
+        format!("[sh, -c, 'exec {run} | tee /log']"),
+        format!("[sh, -c, 'exec {run} & wait']"),
+        format!("[sh, -c, '(exec {run})']"),
+        format!(r#"[sh, -c, "\# exec tidegate\n{run}"]"#).replace("\\#", "#"),
+        format!("[sh, -c, 'echo exec tidegate; {run}']"),
+    ] {
+        assert!(
+            of(&words).contains(&"TG006".to_owned()),
+            "{words}: {:?}",
+            of(&words)
+        );
+    }
+    for words in [
+        "[env, tini, --, /tg/tidegate, run, --grace-period, 30s, --, /app]".to_owned(),
+        "[sh, /start.sh, /tg/tidegate, run, --grace-period, 30s, --, /app]".to_owned(),
+        format!("[sh, -c, 'exec tini -- {run}']"),
+    ] {
+        assert_eq!(of(&words), ["TG007"], "{words}");
+    }
+    for words in [
+        "[env, A=1, nice, -n, '5', /tg/tidegate, run, --grace-period, 30s, --, /app]".to_owned(),
+        "[su-exec, nobody, /tg/tidegate, run, --grace-period, 30s, --, /app]".to_owned(),
+        format!("[sh, -c, 'exec env A=1 {run} 2>&1']"),
+        r#"[sh, -c, "exec \\\n '/tg/tidegate' run --grace-period 30s -- /app"]"#.to_owned(),
+    ] {
+        assert_eq!(of(&words), [""; 0], "{words}");
+    }
+    // What is in front makes an environment that the manifest's is not.
+    for words in [
+        "[env, -i, /tg/tidegate, run, --, /app]",
+        "[env, TIDEGATE_QUIET=1s, /tg/tidegate, run, --, /app]",
+    ] {
+        assert_eq!(of(words), ["TG023"], "{words}");
+    }
+}
+
+#[test]
+fn an_image_that_is_tidegate_installs_it_by_its_entrypoint() {
+    let bare = with(&[(
+        "command: [/tidegate, install, /bin-volume]",
+        "args: [install, /bin-volume]",
+    )]);
+    assert_eq!(ids(&bare), [""; 0]);
+    let elsewhere = with(&[(
+        "command: [/tidegate, install, /bin-volume]",
+        "args: [install, /other]",
+    )]);
+    assert_eq!(ids(&elsewhere), ["TG008"]);
+}
+
+#[test]
+fn readiness_asks_what_a_drain_turns_and_liveness_what_it_leaves() {
+    let ready = "{grpc: {port: 9095}, periodSeconds: 2, failureThreshold: 1}";
+    for asked in [
+        "grpc: {port: 9095, service: liveness}",
+        "httpGet: {port: 9095, path: /healthz}",
+        "httpGet: {port: 9095, path: '/metrics?x'}",
+    ] {
+        let asking = format!("{{{asked}, periodSeconds: 2, failureThreshold: 1}}");
+        assert_eq!(ids(&with(&[(ready, &asking)])), ["TG011"], "{asked}");
+    }
+    let live = "{grpc: {port: 9095, service: liveness}}";
+    let asking = "{httpGet: {port: 9095, path: '/readyz?full'}}";
+    assert_eq!(ids(&with(&[(live, asking)])), ["TG014"]);
+}
+
+#[test]
+fn ids_to_ignore_may_have_a_space() {
+    let loud = with(&[("minReadySeconds: 5", "minReadySeconds: 0")]);
+    assert_eq!(check(&["--ignore", "TG001, TG018"], &loud).code, 0);
 }

@@ -45,7 +45,7 @@ pub enum CheckError {
 /// # Errors
 /// [`CheckError`]: an unknown rule, or nothing can be printed.
 pub fn run(asked: &Check, out: &mut impl Write) -> Result<Outcome, CheckError> {
-    let rule = |word: &String| catalogue::find(word).ok_or_else(|| CheckError::NoRule(word.clone()));
+    let rule = |word: &String| catalogue::find(word.trim()).ok_or_else(|| CheckError::NoRule(word.clone()));
     let silenced: Vec<&'static Rule> = asked.ignore.iter().map(rule).collect::<Result<_, _>>()?;
     let mut sources = Vec::new();
     let mut unread = Vec::new();

@@ -9,6 +9,7 @@ use crate::config::{self, ConfigError, Settings};
 
 use super::environment::{ConfigMaps, Environment};
 use super::objects::Pod;
+use super::shell;
 use super::volumes;
 use super::yaml::Node;
 
@@ -91,29 +92,40 @@ pub fn find<'a>(pod: &'a Pod<'a>, place: String, node: &'a Node, maps: &ConfigMa
     let command: Vec<String> = words("command").collect();
     let has_command = !command.is_empty();
     let line: Vec<String> = command.into_iter().chain(words("args")).collect();
-    let found = line_of(&line, has_command);
-    let (front, binary, rest) = match found {
+    let found = match line_of(&line, has_command) {
         Some(found) => found,
+        // An init container whose image has tidegate as its ENTRYPOINT.
+        None if !has_command && line.first().is_some_and(|word| word == "install") => Found {
+            front: Front::Entrypoint,
+            binary: Some("tidegate".to_owned()),
+            rest: Ok(line),
+        },
         // An image with tidegate as its ENTRYPOINT shows only by the settings it is given.
-        None if !has_command && environment.known.iter().any(|(name, _)| is_ours(name)) => {
-            (Front::Entrypoint, None, Some(Vec::new()))
-        }
+        None if !has_command && environment.known.iter().any(|(name, _)| is_ours(name)) => Found {
+            front: Front::Entrypoint,
+            binary: None,
+            rest: Ok(Vec::new()),
+        },
         None => return None,
     };
     let mut wrapped = Wrapped {
         pod,
         place,
         node,
-        front,
-        binary,
+        front: found.front,
+        binary: found.binary,
         child: Vec::new(),
         usage: None,
         mode: Mode::Wrap,
         environment,
-        settings: Known::Unknown("its command line is in a shell's script".to_owned()),
+        settings: Known::Unknown(IN_A_SCRIPT.to_owned()),
     };
-    let Some(rest) = rest else {
-        return Some(Role::Runs(Box::new(wrapped)));
+    let rest = match found.rest {
+        Ok(rest) => rest,
+        Err(why) => {
+            wrapped.settings = Known::Unknown(why.to_owned());
+            return Some(Role::Runs(Box::new(wrapped)));
+        }
     };
     if wrapped.front == Front::Entrypoint && wrapped.binary.is_none() {
         wrapped.settings = settings(&wrapped, None, maps);
@@ -155,53 +167,103 @@ fn is_ours(name: &str) -> bool {
         .is_some_and(|rest| !config::environment::is_service_link(rest))
 }
 
-type Found = (Front, Option<String>, Option<Vec<String>>);
+/// Why the settings of a container are not known that starts tidegate in a script.
+const IN_A_SCRIPT: &str = "its command line is in a shell's script";
 
-/// tidegate in a command line: what is in front, how it is called, and its arguments where they
-/// can be read.
+/// tidegate in a command line.
+struct Found {
+    front: Front,
+    binary: Option<String>,
+    /// Its arguments, or why its settings cannot be read.
+    rest: Result<Vec<String>, &'static str>,
+}
+
 fn line_of(line: &[String], has_command: bool) -> Option<Found> {
-    let first = line.first()?;
-    if is_shell(first) && has_command {
-        let script = line.iter().skip(1).find(|word| !word.starts_with('-'))?;
+    if let Some(script) = shell::script(line).filter(|_| has_command) {
         return in_script(script);
     }
     let index = line.iter().position(|word| is_tidegate(word))?;
-    let front = match index {
-        0 if has_command => Front::Nothing,
-        0 => Front::Entrypoint,
-        _ => Front::Program(first.clone()),
+    let before: Vec<&str> = line[..index].iter().map(String::as_str).collect();
+    let front = match before.first() {
+        _ if !has_command && index == 0 => Front::Entrypoint,
+        Some(first) if !steps_aside(&before) => Front::Program((*first).to_owned()),
+        _ => Front::Nothing,
     };
-    Some((front, Some(line[index].clone()), Some(line[index + 1..].to_vec())))
+    Some(Found {
+        front,
+        binary: Some(line[index].clone()),
+        rest: with_environment(&before, line[index + 1..].to_vec()),
+    })
 }
 
-/// tidegate in a shell's script. Only a simple command's words are known before they are run.
+/// tidegate in a shell's script: the command it leads, or else the first that names it.
 fn in_script(script: &str) -> Option<Found> {
-    let words: Vec<&str> = script.split_whitespace().collect();
-    let index = words.iter().position(|word| is_tidegate(word))?;
-    let front = if index > 0 && words[index - 1] == "exec" {
-        Front::ShellGone
-    } else {
-        Front::Shell
+    let commands = shell::commands(script);
+    let mut named = commands.iter().filter_map(|command| {
+        let index = command.words.iter().position(|word| is_tidegate(&word.text))?;
+        Some((command, index, command.before(index)))
+    });
+    let first = named.clone().next()?;
+    let (command, index, before) = named.find(|(.., before)| steps_aside(before)).unwrap_or(first);
+    let front = match before.first() {
+        _ if !command.replaces_the_shell() => Front::Shell,
+        Some(first) if !steps_aside(&before) => Front::Program((*first).to_owned()),
+        _ => Front::ShellGone,
     };
-    let simple = !script.contains([
-        '$', ';', '&', '|', '<', '>', '(', ')', '`', '"', '\'', '*', '?', '\\', '\n', '#',
-    ]);
-    let rest = words[index + 1..].iter().map(|word| (*word).to_owned());
-    Some((
+    let words = command.words[index + 1..].iter();
+    let is_known = commands.len() == 1 && !words.clone().any(|word| word.is_expanded);
+    let rest = if is_known {
+        let all: Vec<&str> = command.words[..index]
+            .iter()
+            .map(|word| word.text.as_str())
+            .collect();
+        with_environment(&all, words.map(|word| word.text.clone()).collect())
+    } else {
+        Err(IN_A_SCRIPT)
+    };
+    Some(Found {
         front,
-        Some(words[index].to_owned()),
-        simple.then(|| rest.collect()),
-    ))
+        binary: Some(command.words[index].text.clone()),
+        rest,
+    })
+}
+
+/// Whether the words in front of a program are commands that become it: `env A=1 nice -n 5`.
+fn steps_aside(mut words: &[&str]) -> bool {
+    while let Some((name, rest)) = words.split_first() {
+        let mut operands = match name.rsplit('/').next().unwrap_or(name) {
+            "env" | "nice" | "ionice" | "nohup" | "stdbuf" | "setpriv" => 0,
+            "chroot" | "gosu" | "su-exec" => 1,
+            _ => return false,
+        };
+        let is_number = |word: &str| word.chars().all(|letter| letter.is_ascii_digit());
+        let count = rest.iter().take_while(|word| {
+            let is_argument = word.starts_with('-') || word.contains('=') || is_number(word);
+            let is_operand = !is_argument && operands > 0;
+            operands -= i32::from(is_operand);
+            is_argument || is_operand
+        });
+        words = &rest[count.count()..];
+    }
+    true
+}
+
+/// The arguments, unless the words in front make an environment of their own.
+fn with_environment(before: &[&str], rest: Vec<String>) -> Result<Vec<String>, &'static str> {
+    let makes_one = before.iter().any(|word| {
+        word.starts_with(config::environment::PREFIX)
+            || matches!(*word, "-" | "-i" | "--ignore-environment")
+            || word.starts_with("-u")
+            || word.starts_with("--unset")
+    });
+    if makes_one {
+        return Err("its command line changes its environment");
+    }
+    Ok(rest)
 }
 
 fn is_tidegate(word: &str) -> bool {
     word.rsplit('/').next() == Some("tidegate") && !word.ends_with('/')
-}
-
-/// Whether a word calls a shell.
-pub fn is_shell(word: &str) -> bool {
-    let name = word.rsplit('/').next().unwrap_or(word);
-    matches!(name, "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh" | "busybox")
 }
 
 fn settings(wrapped: &Wrapped<'_>, asked: Option<Asked>, maps: &ConfigMaps<'_>) -> Known {

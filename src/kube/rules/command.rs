@@ -3,8 +3,9 @@
 use crate::child::Target;
 
 use super::super::finding::Finding;
+use super::super::shell;
 use super::super::volumes::{Place, look};
-use super::super::wrapped::{Front, Mode, is_shell};
+use super::super::wrapped::{Front, Mode};
 use super::super::yaml::Node;
 use super::Case;
 use super::catalogue::{
@@ -132,20 +133,10 @@ pub fn child_gets_the_signal(case: Case<'_>, findings: &mut Vec<Finding>) {
 /// Whether a command line is a shell that goes on beside the program it starts. A script that is a file may do
 /// either, and is not judged.
 pub fn is_unreplaced_shell(line: &[String]) -> bool {
-    let [shell, rest @ ..] = line else {
-        return false;
-    };
-    let inline = rest
-        .iter()
-        .any(|word| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c'));
-    let script = rest.iter().find(|word| !word.starts_with('-'));
-    is_shell(shell)
-        && inline
-        && script.is_some_and(|script| {
-            !script
-                .split(|letter: char| letter.is_whitespace() || ";&|".contains(letter))
-                .any(|word| word == "exec")
-        })
+    shell::script(line).is_some_and(|script| {
+        let commands = shell::commands(script);
+        !commands.iter().any(shell::Command::replaces_the_shell)
+    })
 }
 
 /// TG017: `lifecycle.stopSignal` (ContainerStopSignals, alpha in Kubernetes 1.33) replaces the image's own.

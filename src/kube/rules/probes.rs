@@ -37,17 +37,42 @@ fn asks<'a>(container: &'a Node, probe: &str) -> Option<Asks<'a>> {
     let probe = container.get(probe)?;
     ["grpc", "httpGet", "tcpSocket"].into_iter().find_map(|kind| {
         let handler = probe.get(kind)?;
-        let written = handler.get("port")?;
-        let port = written.number().or_else(|| {
-            let name = written.scalar()?;
-            named(container, name).or_else(|| match &written.body {
-                // The API takes a number in quotes for a name; the kubelet then reads it as a number.
-                Body::Scalar(text, Style::Quoted) => text.parse().ok(),
-                _ => None,
-            })
-        });
+        handler.get("port")?;
+        let port = port_of(container, handler);
         Some(Asks { kind, handler, port })
     })
+}
+
+/// The number of the port that a probe's or a hook's handler names.
+pub fn port_of(container: &Node, handler: &Node) -> Option<i64> {
+    let written = handler.get("port")?;
+    written.number().or_else(|| {
+        let name = written.scalar()?;
+        named(container, name).or_else(|| match &written.body {
+            // The API takes a number in quotes for a name; the kubelet then reads it as a number.
+            Body::Scalar(text, Style::Quoted) => text.parse().ok(),
+            _ => None,
+        })
+    })
+}
+
+impl Asks<'_> {
+    /// The path of an `httpGet`, without its query.
+    fn path(&self) -> &str {
+        let path = self.handler.scalar_at("path").unwrap_or("/");
+        path.split('?').next().unwrap_or(path)
+    }
+
+    /// What it asks that stays well in a drain, if it does.
+    fn stays_well(&self) -> Option<String> {
+        match self.kind {
+            "grpc" if self.handler.scalar_at("service") == Some(LIVENESS) => {
+                Some(format!("the service {LIVENESS}"))
+            }
+            "httpGet" if matches!(self.path(), "/healthz" | "/metrics") => Some(self.path().to_owned()),
+            _ => None,
+        }
+    }
 }
 
 fn named(container: &Node, name: &str) -> Option<i64> {
@@ -78,9 +103,9 @@ fn another_asks(wrapped: &Wrapped<'_>, port: u16) -> bool {
         .containers()
         .filter(|(place, _)| *place != wrapped.place);
     let asked = others.filter_map(|(_, container)| asks(container, "readinessProbe"));
-    asked
-        .into_iter()
-        .any(|asks| asks.port == Some(i64::from(port)) && asks.kind != "tcpSocket")
+    asked.into_iter().any(|asks| {
+        asks.port == Some(i64::from(port)) && asks.kind != "tcpSocket" && asks.stays_well().is_none()
+    })
 }
 
 /// TG010, TG011: NOT_SERVING reaches the EndpointSlice, and every load balancer that lives by it, through the
@@ -118,13 +143,22 @@ pub fn readiness_asks_tidegate(case: Case<'_>, findings: &mut Vec<Finding>) {
     if asks.as_ref().is_some_and(|asks| asks.port.is_none()) {
         return;
     }
-    let ours = asks.is_some_and(|asks| asks.port == Some(i64::from(port)) && asks.kind != "tcpSocket");
-    if !ours && probe.get("exec").is_none() {
+    let ours = asks.filter(|asks| asks.port == Some(i64::from(port)) && asks.kind != "tcpSocket");
+    let message = match ours.as_ref().map(Asks::stays_well) {
+        Some(None) => return,
+        Some(Some(asked)) => {
+            format!("it asks for {asked}, which a drain leaves well: a draining pod stays ready")
+        }
+        None => format!(
+            "it does not ask tidegate at port {port}: a draining pod stays ready, and its endpoint serving"
+        ),
+    };
+    if probe.get("exec").is_none() {
         findings.push(Finding::in_container(
             READINESS_ELSEWHERE,
             wrapped,
             "readinessProbe",
-            format!("it does not ask tidegate at port {port}: a draining pod stays ready, and its endpoint serving"),
+            message,
             mend,
         ));
     }
@@ -219,8 +253,7 @@ fn question(settings: &Settings, asks: &Asks<'_>) -> Option<(&'static str, Strin
             })
         }
         "httpGet" => {
-            let path = asks.handler.scalar_at("path").unwrap_or("/");
-            let path = path.split('?').next().unwrap_or(path);
+            let path = asks.path();
             let asks_tls = asks.handler.scalar_at("scheme") == Some("HTTPS");
             if asks_tls && !has_tls {
                 let message = "the health port speaks plain HTTP: the probe always fails";
@@ -293,9 +326,7 @@ pub fn liveness_is_its_own(case: Case<'_>, findings: &mut Vec<Finding>) {
             }
             (format!("the service {service:?}"), "write service: liveness")
         }
-        "httpGet" if asks.handler.scalar_at("path") == Some("/readyz") => {
-            ("/readyz".to_owned(), "write path: /healthz")
-        }
+        "httpGet" if asks.path() == "/readyz" => ("/readyz".to_owned(), "write path: /healthz"),
         _ => return,
     };
     findings.push(Finding::in_container(

@@ -7,6 +7,7 @@ use super::super::wrapped::{Mode, Wrapped};
 use super::super::yaml::Node;
 use super::Case;
 use super::catalogue::{HOOK_MISSING, SHARED_PROCESSES_MISSING, SIDECAR_NOT_NATIVE, TARGET_OF_ANOTHER};
+use super::probes::port_of;
 
 /// The path of the hook.
 const PATH: &str = "/prestop";
@@ -34,14 +35,7 @@ pub fn calls(hook: &Node, container: &Node, settings: &Settings) -> Calls {
     let (Some(get), Some(listen)) = (hook.get("httpGet"), settings.lifecycle.listen) else {
         return Calls::Nobody;
     };
-    let written = get.get("port");
-    let named = |name: &str| {
-        let mut ports = container.list_at("ports").iter();
-        let port = ports.find(|port| port.scalar_at("name") == Some(name));
-        port.and_then(|port| port.number_at("containerPort"))
-    };
-    let port = written.and_then(|port| port.number().or_else(|| port.scalar().and_then(named)));
-    if port != Some(i64::from(listen.port())) {
+    if port_of(container, get) != Some(i64::from(listen.port())) {
         return Calls::Nobody;
     }
     let path = get.scalar_at("path").unwrap_or("/");
@@ -53,11 +47,15 @@ pub fn calls(hook: &Node, container: &Node, settings: &Settings) -> Calls {
         let why = "it speaks TLS, and lifecycle.listen does not".to_owned();
         return Calls::InVain(why, "leave scheme out".to_owned());
     }
-    let is_authorization = |header: &Node| {
-        let name = header.scalar_at("name");
-        name.is_some_and(|name| name.eq_ignore_ascii_case("authorization"))
+    let is_token = |header: &Node| {
+        let is_authorization = |name: &str| name.eq_ignore_ascii_case("authorization");
+        let scheme = header
+            .scalar_at("value")
+            .and_then(|value| value.split(' ').next());
+        header.scalar_at("name").is_some_and(is_authorization)
+            && scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"))
     };
-    if settings.lifecycle.token_file.is_some() && !get.list_at("httpHeaders").iter().any(is_authorization) {
+    if settings.lifecycle.token_file.is_some() && !get.list_at("httpHeaders").iter().any(is_token) {
         let why = "it sends no token, and lifecycle.tokenFile asks for one".to_owned();
         let mend = "write httpHeaders: [{name: Authorization, value: Bearer …}]".to_owned();
         return Calls::InVain(why, mend);
@@ -78,7 +76,16 @@ pub fn the_hook_calls_tidegate(case: Case<'_>, findings: &mut Vec<Finding>) {
         let Some(hook) = container.at(&["lifecycle", "preStop"]) else {
             continue;
         };
+        let host = hook.at(&["httpGet", "host"]).and_then(Node::scalar);
         match calls(hook, container, settings) {
+            // It is the kubelet that calls, from the node.
+            Calls::Tidegate if host.is_some() && !wrapped.pod.spec.is_true_at("hostNetwork") => {
+                let why = format!(
+                    "the kubelet calls {}, which is not the pod",
+                    host.unwrap_or_default()
+                );
+                in_vain = Some((*index, why, "leave host out".to_owned()));
+            }
             Calls::Tidegate => return,
             Calls::InVain(why, mend) => in_vain = Some((*index, why, mend)),
             Calls::Nobody => {}
@@ -115,7 +122,10 @@ pub fn the_hook_calls_tidegate(case: Case<'_>, findings: &mut Vec<Finding>) {
 pub fn the_target_can_be_seen(case: Case<'_>, findings: &mut Vec<Finding>) {
     let wrapped = case.wrapped;
     let has_target = wrapped.valid().is_some_and(|settings| settings.target.is_some());
-    if wrapped.mode == Mode::Sidecar && has_target && !wrapped.pod.spec.is_true_at("shareProcessNamespace") {
+    let sees_others = ["shareProcessNamespace", "hostPID"]
+        .iter()
+        .any(|key| wrapped.pod.spec.is_true_at(key));
+    if wrapped.mode == Mode::Sidecar && has_target && !sees_others {
         findings.push(Finding::in_pod(
             SHARED_PROCESSES_MISSING,
             wrapped,
@@ -136,11 +146,10 @@ pub fn the_target_can_be_signalled(case: Case<'_>, findings: &mut Vec<Finding>) 
         return;
     }
     let ours = user(wrapped, wrapped.node);
-    let calling = mains(wrapped).into_iter().find(|(_, container)| {
-        let hook = container.at(&["lifecycle", "preStop"]);
-        hook.is_some_and(|hook| calls(hook, container, settings) == Calls::Tidegate)
-    });
-    let Some(theirs) = calling.and_then(|(_, container)| user(wrapped, container)) else {
+    let Some(theirs) = calling(wrapped, settings)
+        .next()
+        .and_then(|(_, container)| user(wrapped, container))
+    else {
         return;
     };
     if ours == Some(theirs) {
@@ -161,6 +170,14 @@ fn mains<'a>(wrapped: &Wrapped<'a>) -> Vec<(usize, &'a Node)> {
     let all = wrapped.pod.spec.list_at("containers").iter().enumerate();
     all.filter(|(index, _)| format!("containers[{index}]") != wrapped.place)
         .collect()
+}
+
+/// The containers whose hooks call this tidegate, and their places.
+pub fn calling<'a>(wrapped: &Wrapped<'a>, settings: &Settings) -> impl Iterator<Item = (usize, &'a Node)> {
+    mains(wrapped).into_iter().filter(|(_, container)| {
+        let hook = container.at(&["lifecycle", "preStop"]);
+        hook.is_some_and(|hook| calls(hook, container, settings) == Calls::Tidegate)
+    })
 }
 
 /// Who a container is, as far as the manifest says; else its image does.

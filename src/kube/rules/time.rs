@@ -5,11 +5,12 @@ use std::time::Duration;
 use crate::drain::budget::{SHORT_GRACE, Seconds};
 
 use super::super::finding::{Finding, Severity};
-use super::super::wrapped::is_shell;
+use super::super::shell;
+use super::super::wrapped::{Mode, Wrapped};
 use super::super::yaml::Node;
 use super::Case;
 use super::catalogue::{GRACE_DIFFERS, GRACE_SHORT, PRE_STOP_UNDECLARED, PROBE_GRACE};
-use super::sidecar::{Calls, calls};
+use super::sidecar::{Calls, calling, calls};
 
 /// TG003: the downward API does not tell the grace period, so it is written twice.
 pub fn grace_is_the_same(case: Case<'_>, findings: &mut Vec<Finding>) {
@@ -110,20 +111,12 @@ fn takes(hook: &Node) -> Hook {
     if let Some(seconds) = hook.at(&["sleep", "seconds"]).and_then(Node::number) {
         return Hook::Sleeps(u64::try_from(seconds).unwrap_or(0));
     }
-    let line: Vec<&str> = hook
-        .at(&["exec", "command"])
-        .map_or(&[][..], Node::items)
-        .iter()
-        .filter_map(Node::scalar)
-        .collect();
-    let words: Vec<&str> = match line.as_slice() {
-        [shell, rest @ ..] if is_shell(shell) => rest
-            .iter()
-            .filter(|word| !word.starts_with('-'))
-            .flat_map(|word| word.split(|letter: char| letter.is_whitespace() || ";&".contains(letter)))
-            .filter(|word| !word.is_empty())
-            .collect(),
-        line => line.to_vec(),
+    let line = hook.at(&["exec", "command"]).map_or(&[][..], Node::items);
+    let line: Vec<String> = line.iter().filter_map(Node::scalar).map(str::to_owned).collect();
+    let words = match shell::script(&line).map(shell::commands).as_deref() {
+        Some([command]) => command.words.iter().map(|word| word.text.clone()).collect(),
+        Some(_) => return Hook::Unknown,
+        None => line,
     };
     match words.as_slice() {
         [program, span] if program.rsplit('/').next() == Some("sleep") => {
@@ -146,10 +139,21 @@ fn span_of(text: &str) -> Option<u64> {
 /// TG015: a probe with a grace period of its own stops the container by that one (KEP-2238).
 pub fn probes_leave_the_grace(case: Case<'_>, findings: &mut Vec<Finding>) {
     let wrapped = case.wrapped;
+    the_grace_of(wrapped, &wrapped.place, wrapped.node, findings);
+    // A container that a probe restarts has its preStop hook called first, in the probe's grace.
+    let Some(settings) = wrapped.valid().filter(|_| wrapped.mode == Mode::Sidecar) else {
+        return;
+    };
+    for (index, container) in calling(wrapped, settings) {
+        the_grace_of(wrapped, &format!("containers[{index}]"), container, findings);
+    }
+}
+
+fn the_grace_of(wrapped: &Wrapped<'_>, place: &str, container: &Node, findings: &mut Vec<Finding>) {
     let pods = wrapped.pod.grace();
     for probe in ["livenessProbe", "startupProbe", "readinessProbe"] {
         let key = "terminationGracePeriodSeconds";
-        let Some(own) = wrapped.node.get(probe).and_then(|node| node.number_at(key)) else {
+        let Some(own) = container.get(probe).and_then(|node| node.number_at(key)) else {
             continue;
         };
         let (message, mend) = if probe == "readinessProbe" {
@@ -163,8 +167,8 @@ pub fn probes_leave_the_grace(case: Case<'_>, findings: &mut Vec<Finding>) {
         } else {
             continue;
         };
-        let path = format!("{probe}.{key}");
-        findings.push(Finding::in_container(PROBE_GRACE, wrapped, &path, message, mend));
+        let path = format!("{place}.{probe}.{key}");
+        findings.push(Finding::in_pod(PROBE_GRACE, wrapped, &path, message, mend));
     }
 }
 
