@@ -345,7 +345,8 @@ mod tests {
 
     #[test]
     fn a_missing_directory_is_named() {
-        let error = bind(&Listen::Unix("/nonexistent/health.sock".into())).unwrap_err();
+        let room = tempfile::tempdir().unwrap();
+        let error = bind(&Listen::Unix(room.path().join("missing/health.sock"))).unwrap_err();
         assert!(matches!(error, BindError::NoSuchDirectory(_)), "{error:?}");
     }
 
