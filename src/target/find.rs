@@ -163,7 +163,8 @@ fn in_file(file: &Path) -> Result<Pid, NotFound> {
     let text = read_a_little(file).map_err(unread)?;
     let text = text.trim();
     let pid: Pid = match text.parse() {
-        Ok(pid) if pid > 0 => pid,
+        // PID 1 is the namespace's: in a pod that shares one, the pause container.
+        Ok(pid) if pid > 1 && !text.starts_with('+') => pid,
         _ => return Err(NotFound::NoPid(text.chars().take(20).collect())),
     };
     let own = std::process::id() as Pid;
@@ -266,7 +267,7 @@ mod tests {
     #[test]
     fn what_is_no_pid_file_names_nobody() {
         let file = tempfile::NamedTempFile::new().expect("a file");
-        for text in ["", "0", "-1", "no", "1 2", "99999999999999"] {
+        for text in ["", "0", "1", "+2", "-1", "no", "1 2", "99999999999999"] {
             fs::write(file.path(), text).expect("written");
             assert!(matches!(in_file(file.path()), Err(NotFound::NoPid(_))), "{text}");
         }
