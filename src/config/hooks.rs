@@ -31,13 +31,14 @@ const SHORTEST_TIMEOUT: Duration = Duration::from_millis(1);
 const MOST_RETRIES: u64 = 100;
 
 impl Settings {
-    /// Hooks of which a single try may outlast the propagation window.
+    /// Hooks by which the instance leaves, and of which a single try may outlast the propagation window.
     pub fn slow_hooks(&self) -> Vec<String> {
         let window = self.plan.propagation.max;
         let slow = self
             .hooks
             .each()
-            .filter(|(_, hook)| hook.patience.timeout > window);
+            .take(self.hooks.on_drain.len())
+            .filter(|(_, hook)| hook.patience.timeout > window && !matches!(hook.deed, Deed::Signal(_)));
         slow.map(|(key, hook)| {
             format!(
                 "{key} ({}) may take {}, longer than the propagation window of {}: calls may stop before the registry \

@@ -1,12 +1,14 @@
 //! One hook's tries.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::time::error::Elapsed;
 use tracing::{info, warn};
 
-use super::deed::{Doer, Tried};
+use super::deed::{Doer, Failure, Tried};
 use super::outcome::{HookState, Outcome};
 use super::roster::{Outcomes, Wanted};
 use super::{Patience, Way};
@@ -35,7 +37,8 @@ fn pause(number: u32) -> Duration {
 }
 
 /// Tries a hook until it is done, has used its tries, or the other way is wanted: a try under way is then
-/// let finish, and none follows.
+/// let finish, and none follows. A look for what an earlier container left ends at once, unless it has found some and
+/// is about to take it away.
 pub(super) async fn attempt(
     doer: &mut Doer,
     patience: Patience,
@@ -48,7 +51,10 @@ pub(super) async fn attempt(
     let mut failures = 0;
     let state = loop {
         outcome.tries += 1;
-        let failure = match tokio::time::timeout(patience.timeout, doer.once(way)).await {
+        let Some(tried) = once(doer, patience.timeout, way, &mut wanted).await else {
+            break HookState::Abandoned;
+        };
+        let failure = match tried {
             Ok(Ok(Tried::NotYet)) if begun.elapsed() < LONGEST_MEMORY => None,
             Ok(Ok(Tried::Done | Tried::NotYet)) => {
                 outcome.why = None;
@@ -86,6 +92,30 @@ pub(super) async fn attempt(
         info!(target: "hooks", hook = doer.name(), on = way.key(), millis = outcome.millis, "done");
     }
     outcome
+}
+
+/// One try, if it lasts: a look is dropped when another way is wanted.
+async fn once(
+    doer: &mut Doer,
+    timeout: Duration,
+    way: Way,
+    wanted: &mut watch::Receiver<Wanted>,
+) -> Option<Result<Result<Tried, Failure>, Elapsed>> {
+    let changes = doer.changes();
+    changes.forget();
+    let mut tried = pin!(tokio::time::timeout(timeout, doer.once(way)));
+    if way != Way::Anew {
+        return Some(tried.await);
+    }
+    tokio::select! {
+        biased;
+        _ = wanted.wait_for(|wanted| wanted.way() != Some(way)) => {}
+        tried = &mut tried => return Some(tried),
+    }
+    match changes.are_under_way() {
+        true => Some(tried.await),
+        false => None,
+    }
 }
 
 #[cfg(test)]

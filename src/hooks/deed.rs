@@ -7,7 +7,7 @@ use super::consul::Consul;
 use super::etcd::Etcd;
 use super::eureka::Eureka;
 use super::exec;
-use super::http::{HttpCall, Line};
+use super::http::{Changes, HttpCall, Line};
 use super::nacos::Nacos;
 use super::roster::Reach;
 
@@ -108,6 +108,11 @@ impl Doer {
 
     pub fn deed(&self) -> &Deed {
         &self.deed
+    }
+
+    /// What the try under way has changed.
+    pub fn changes(&self) -> Changes {
+        self.line.changes().clone()
     }
 
     /// Tries once. Dropped before its end, it leaves no program running and no connection open.

@@ -46,6 +46,8 @@ pub enum Held {
 /// A key as it was.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct Entry {
+    /// Left out where it is empty (proto3's JSON).
+    #[serde(default)]
     value: String,
     #[serde(default = "no_lease")]
     lease: String,

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use tokio::net::unix::pipe;
 use tracing::info;
@@ -18,6 +19,12 @@ const LONGEST_LINE: usize = 1024;
 
 /// Lines of its output that are logged; what follows is read and passed over.
 const MOST_LINES: usize = 100;
+
+/// What is read at once, in bytes: a pipe holds no more (pipe(7)).
+const PIECE: usize = 64 * 1024;
+
+/// The pause before each piece of a flood: 13 MB a second are read at most.
+const PACE: Duration = Duration::from_millis(5);
 
 /// Runs the program to its end. Dropped before that, it ends the program and its process group by SIGKILL.
 pub(super) async fn run(command: &Command, way: Way, hook: &str, spawner: &Spawner) -> Result<(), Failure> {
@@ -65,8 +72,12 @@ impl Output {
         self.pipe.is_some()
     }
 
-    /// Waits for more, and logs the lines in it.
+    /// Waits for more, and logs the lines in it. One that floods is read at a pace: everything else here has the same
+    /// thread.
     async fn read(&mut self, hook: &str) {
+        if self.lines.read > MOST_LINES * LONGEST_LINE {
+            tokio::time::sleep(PACE).await;
+        }
         let Some(pipe) = &self.pipe else { return };
         if pipe.readable().await.is_err() {
             self.pipe = None;
@@ -76,7 +87,7 @@ impl Output {
 
     /// Reads once what is there.
     fn take(&mut self, hook: &str) -> usize {
-        let mut piece = [0; 4096];
+        let mut piece = [0; PIECE];
         let Some(pipe) = &self.pipe else { return 0 };
         match pipe.try_read(&mut piece) {
             Ok(0) => self.pipe = None,
@@ -110,10 +121,16 @@ fn log(hook: &str, line: &str) {
 struct Lines {
     begun: Vec<u8>,
     told: usize,
+    /// Bytes so far.
+    read: usize,
 }
 
 impl Lines {
     fn take(&mut self, bytes: &[u8], mut tell: impl FnMut(&str)) {
+        self.read = self.read.saturating_add(bytes.len());
+        if self.told >= MOST_LINES {
+            return;
+        }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let room = LONGEST_LINE.saturating_sub(self.begun.len());
             let text = part.strip_suffix(b"\n").unwrap_or(part);

@@ -1,5 +1,8 @@
 //! A call of a URL, and the calls that registries are made of.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use hyper::Method;
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
@@ -39,21 +42,53 @@ pub struct HttpCall {
 #[derive(Default)]
 pub(super) struct Line {
     lookup: Lookup,
+    changes: Changes,
+}
+
+/// Whether a call has been sent that changes what the other side knows: it may do it although nobody waits for the
+/// answer any more.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Changes(Arc<AtomicBool>);
+
+impl Changes {
+    /// None was sent yet, of a new try.
+    pub fn forget(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+
+    pub fn are_under_way(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Line {
-    /// One exchange on a connection of its own.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// One exchange on a connection of its own. Only GET changes nothing (RFC 9110, 9.2.1).
     pub async fn exchange(&mut self, request: Request<'_>) -> Result<Reply, Failure> {
+        if request.method() != Method::GET {
+            self.changes.0.store(true, Ordering::Relaxed);
+        }
         Ok(call(request, &mut self.lookup).await?)
+    }
+
+    /// A login, which changes nothing whatever its method; anything but 2xx is a failure.
+    pub async fn log_in(&mut self, request: Request<'_>) -> Result<Reply, Failure> {
+        succeeded(call(request, &mut self.lookup).await?)
     }
 
     /// The same, where anything but 2xx is a failure.
     pub async fn succeed(&mut self, request: Request<'_>) -> Result<Reply, Failure> {
-        let reply = self.exchange(request).await?;
-        match reply.status.is_success() {
-            true => Ok(reply),
-            false => Err(refused(&reply)),
-        }
+        succeeded(self.exchange(request).await?)
+    }
+}
+
+fn succeeded(reply: Reply) -> Result<Reply, Failure> {
+    match reply.status.is_success() {
+        true => Ok(reply),
+        false => Err(refused(&reply)),
     }
 }
 

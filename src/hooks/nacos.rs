@@ -182,7 +182,7 @@ impl Nacos {
             escaped(name),
             escaped(&password.read()?)
         ));
-        let reply = line.succeed(request).await?;
+        let reply = line.log_in(request).await?;
         let login: Login = understood(&reply, "its answer to the login")?;
         Ok(Some(login.access_token))
     }

@@ -41,6 +41,11 @@ pub struct Reply {
 }
 
 impl<'a> Request<'a> {
+    /// Its method.
+    pub fn method(&self) -> &Method {
+        &self.method
+    }
+
     /// A request without a body.
     pub fn new(method: Method, endpoint: &'a Endpoint, trust: &'a Trust) -> Self {
         Self {

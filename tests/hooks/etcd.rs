@@ -109,6 +109,16 @@ fn a_key_is_deleted_and_put_back_with_its_value_and_lease() {
         assert_eq!(hook(&tidegate, 0)["state"], "done");
         assert_eq!(etcd.key(), registered);
     }
+    // An empty value, which etcd leaves out of its JSON.
+    etcd.ask("/v3/kv/put", &json!({"key": "d2Vi"}));
+    let empty = etcd.key();
+    assert!(empty.is_some());
+    tidegate.ask(&["drain"]);
+    settled(&tidegate);
+    assert_eq!(etcd.key(), None);
+    tidegate.ask(&["resume"]);
+    settled(&tidegate);
+    assert_eq!(etcd.key(), empty);
     // What is gone before it is left does not come back.
     etcd.ask("/v3/kv/deleterange", &json!({"key": "d2Vi"}));
     for way in ["drain", "resume"] {

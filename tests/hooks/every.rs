@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::registry::{Asked, Registry, Turn};
+use crate::registry::{Asked, Registry, Turn, fine};
 use crate::support::patience::eventually;
 use crate::support::{Running, Signal};
-use crate::{hook, not_ready, settled};
+use crate::{hook, not_ready, settled, up};
 
 /// Every registry, with what it answers when all is well.
 fn registries() -> [(&'static str, String); 4] {
@@ -170,4 +170,54 @@ fn ten_holds_and_a_stop(text: &str, answer: String) {
     let out = asked.last().expect("a leaving");
     assert!(takes_out(out), "{text}: {:?}", registry.lines());
     assert!(out.at - back.at >= Duration::from_millis(300), "{text}");
+}
+
+#[test]
+fn a_look_that_hangs_does_not_hold_up_the_leaving() {
+    let registry = Registry::start(|asked: &Asked, _| match asked.line.starts_with("GET") {
+        true => Turn::Hang,
+        false => fine(),
+    });
+    let hook = format!(
+        "{{consul: {{address: '{}', serviceId: web-1, timeout: 600s}}}}",
+        registry.url()
+    );
+    let tidegate = up(&hook, "");
+    registry.wait_for(1);
+    tidegate.ask(&["drain"]);
+    assert!(registry.wait_for(2).line.contains("enable=true"));
+    settled(&tidegate);
+}
+
+#[test]
+fn nothing_is_taken_away_once_the_drain_has_begun() {
+    let mark = r#"{"_service_maintenance:web-1": {"Notes": "tidegate: draining"}}"#;
+    let (begin, begun) = std::sync::mpsc::channel::<()>();
+    let begun = std::sync::Mutex::new(begun);
+    let registry = Registry::start(move |asked: &Asked, _| match asked.line.starts_with("GET") {
+        true => {
+            // The answer comes after the drain has begun.
+            let _ = begun.lock().expect("nobody panics").recv();
+            Turn::Answer(200, mark.into())
+        }
+        false => fine(),
+    });
+    let hook = format!(
+        "{{consul: {{address: '{}', serviceId: web-1, timeout: 600s}}}}",
+        registry.url()
+    );
+    let tidegate = up(&hook, "");
+    registry.wait_for(1);
+    tidegate.ask(&["drain"]);
+    begin.send(()).expect("it waits");
+    settled(&tidegate);
+    let changes: Vec<String> = registry
+        .lines()
+        .into_iter()
+        .filter(|line| line.starts_with("PUT"))
+        .collect();
+    assert!(
+        matches!(&changes[..], [one] if one.contains("enable=true")),
+        "{changes:?}"
+    );
 }

@@ -74,6 +74,22 @@ fn one_that_floods_holds_nothing_up() {
     assert!(tidegate.stderr.with("says: y").len() <= 100);
 }
 
+/// The window is 1 s, and the hooks end after 6: the stop signal comes between.
+#[test]
+fn many_that_flood_do_not_keep_the_program_from_its_signal() {
+    let flood = ["{exec: {command: [yes], timeout: 6s}}"; 8].join(", ");
+    let mut tidegate = up(&flood, "");
+    tidegate.signal(Signal::SIGTERM);
+    assert_eq!(tidegate.wait().code(), TOLD);
+    let sent = tidegate.stderr.wait_for("stop signal sent").at;
+    let given_up = tidegate.stderr.wait_for("given up").at;
+    assert!(
+        sent < given_up,
+        "the stop signal came {:?} after the hooks",
+        sent - given_up
+    );
+}
+
 #[test]
 fn what_a_hook_leaves_behind_is_gone_when_we_are() {
     // It outlasts the program, and what it starts is in a session of its own.
