@@ -29,6 +29,7 @@
 //! | `aside` | work that may block, on a thread of its own |
 //! | `host` | a host that is dialled: its lookup, its first address that answers |
 //! | `socket_file` | the file of a unix socket, never stolen, never somebody else's |
+//! | `seats` | who is connected to a small server, and who goes when there is no more room |
 //! | [`secret`] | a text that nobody may see, and where it stands |
 //! | `paced` | sockets that leave the one thread to others in between |
 //! | [`telemetry`] | logs, metrics, the termination message |
@@ -47,6 +48,7 @@ pub mod inflight;
 pub mod kube;
 pub mod lifecycle;
 mod paced;
+mod seats;
 pub mod secret;
 mod socket_file;
 pub mod target;

@@ -12,9 +12,9 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{ReadHalf, WriteHalf};
 use tokio::sync::{mpsc, oneshot};
 
-use super::seats::{Ticket, Wants};
 use super::wire::{LONGEST_REQUEST, Line, Request};
 use crate::drain::order::{Asked, News, Order, put};
+use crate::seats::{Ticket, Wants};
 
 /// A client that does not read for this long has left.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(5);

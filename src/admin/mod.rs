@@ -6,7 +6,6 @@
 //! | [`socket`] | the socket bound: owner-only, never stolen, never fatal |
 //! | [`server`] | the accept loop and its limits |
 //! | `conversation` | one client: one request line, answers as JSON lines |
-//! | `seats` | who is connected, and who goes when there is no more room |
 //! | [`wire`] | requests and answers as lines |
 //! | [`client`] | the other side: finds the socket, asks, reads |
 //!
@@ -20,7 +19,6 @@
 pub mod client;
 mod conversation;
 pub mod place;
-mod seats;
 pub mod server;
 pub mod socket;
 pub mod wire;

@@ -10,10 +10,10 @@ use tokio::task::JoinHandle;
 use tracing::warn;
 
 use super::conversation;
-use super::seats::{Seats, Wants};
 use super::socket::Bound;
 use super::wire::Line;
 use crate::drain::order::Asked;
+use crate::seats::{Seats, Wants};
 use crate::socket_file::SocketFile;
 
 /// The pause before the next accept when the kernel has nothing left to give.

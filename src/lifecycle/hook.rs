@@ -13,6 +13,7 @@ use tracing::warn;
 
 use super::token;
 use crate::drain::order::{Answer, Asked, News, Order, put};
+use crate::seats::{Ticket, Wants};
 use crate::secret::Secret;
 
 /// The one path there is.
@@ -33,13 +34,14 @@ pub(super) struct Hook {
 impl Hook {
     /// Answers one request; a hook when the drain is over. Who leaves before that changes nothing: the order was
     /// given.
-    pub async fn answer<B>(&self, request: Request<B>) -> Response<Full<Bytes>> {
+    pub async fn answer<B>(&self, request: Request<B>, ticket: &Ticket) -> Response<Full<Bytes>> {
         if (request.method(), request.uri().path()) != (&Method::GET, PATH) {
             return text(StatusCode::NOT_FOUND, "not found\n".to_owned());
         }
         if !self.lets_in(request.headers()) {
             return refused();
         }
+        ticket.wants(Wants::Order);
         let told = self.drain().await;
         text(
             StatusCode::OK,

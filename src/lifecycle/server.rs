@@ -18,9 +18,7 @@ use super::hook::Hook;
 use super::listen::Bound;
 use crate::drain::order::Asked;
 use crate::paced::Paced;
-
-/// Callers at once. The kubelet is one, and comes again only when it was restarted.
-const CALLERS: usize = 64;
+use crate::seats::{SEATS, Seats, Ticket};
 
 /// A caller that has not said what it wants by then has left.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -63,7 +61,8 @@ pub fn serve(bound: Option<Bound>, ask: mpsc::Sender<Asked>) -> io::Result<Serve
             token: bound.token,
             unreadable_said: AtomicBool::new(false),
         }),
-        places: Arc::new(Semaphore::new(CALLERS)),
+        places: Arc::new(Semaphore::new(SEATS)),
+        seats: Seats::default(),
         alive,
     };
     Ok(Server {
@@ -94,6 +93,7 @@ struct Door {
     listener: TcpListener,
     hook: Arc<Hook>,
     places: Arc<Semaphore>,
+    seats: Seats,
     /// A copy goes with each caller.
     alive: mpsc::Sender<()>,
 }
@@ -101,18 +101,27 @@ struct Door {
 impl Door {
     async fn stand_open(self) {
         loop {
-            // Those who come when all places are taken wait in the kernel's queue; places are given back, by who
-            // says nothing within seconds.
+            // Whoever comes when all places are taken has that of the first who has said nothing. Those who have called
+            // the hook keep theirs to the drain's end, which answers them all: until then the rest wait in the kernel's
+            // queue.
+            if self.places.available_permits() == 0 {
+                // Those who were only just let in say what they want first.
+                tokio::task::yield_now().await;
+                self.seats.dismiss_the_silent();
+            }
             let Ok(place) = Arc::clone(&self.places).acquire_owned().await else {
                 return;
             };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     let (hook, alive) = (Arc::clone(&self.hook), self.alive.clone());
-                    tokio::spawn(async move {
-                        converse(stream, hook).await;
+                    let ticket = Arc::new(self.seats.take());
+                    let number = ticket.number();
+                    let task = tokio::spawn(async move {
+                        converse(stream, hook, ticket).await;
                         drop((place, alive));
                     });
+                    self.seats.seated(number, task.abort_handle());
                 }
                 // Descriptors or memory are short. The connection stays in the queue, so accepting again at once
                 // would spin.
@@ -126,10 +135,10 @@ impl Door {
 }
 
 /// One caller, one request.
-async fn converse(stream: TcpStream, hook: Arc<Hook>) {
+async fn converse(stream: TcpStream, hook: Arc<Hook>, ticket: Arc<Ticket>) {
     let service = service_fn(move |request| {
-        let hook = Arc::clone(&hook);
-        async move { Ok::<_, Infallible>(hook.answer(request).await) }
+        let (hook, ticket) = (Arc::clone(&hook), Arc::clone(&ticket));
+        async move { Ok::<_, Infallible>(hook.answer(request, &ticket).await) }
     });
     let conversation = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task::AbortHandle;
 
 /// Clients at once.
-pub(super) const SEATS: usize = 64;
+pub(crate) const SEATS: usize = 64;
 
 /// What a client wants, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Wants {
+pub(crate) enum Wants {
     /// It has not said.
     Nothing,
     /// To follow.
@@ -28,7 +28,7 @@ struct Seat {
 
 /// The seats; clones are the same seats.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seats {
+pub(crate) struct Seats {
     taken: Arc<Mutex<Taken>>,
 }
 
@@ -40,7 +40,7 @@ struct Taken {
 
 /// A seat that is taken. Dropping it gives it back.
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(crate) struct Ticket {
     seats: Seats,
     number: u64,
 }
@@ -66,6 +66,16 @@ impl Seats {
         Ticket {
             seats: self.clone(),
             number,
+        }
+    }
+
+    /// The first who has not said what it wants leaves its seat, if there is one.
+    pub fn dismiss_the_silent(&self) {
+        let mut taken = self.taken();
+        let mut silent = taken.seats.iter().filter(|seat| seat.wants == Wants::Nothing);
+        let first = silent.next().map(|seat| seat.number);
+        if let Some(task) = first.and_then(|number| taken.leave(number)) {
+            task.abort();
         }
     }
 
