@@ -50,11 +50,7 @@ impl Seats {
     pub fn take(&self) -> Ticket {
         let mut taken = self.taken();
         if taken.seats.len() >= SEATS {
-            let least = taken.seats.iter().min_by_key(|seat| (seat.wants, seat.number));
-            let leaving = least.map(|seat| seat.number);
-            if let Some(task) = leaving.and_then(|number| taken.leave(number)) {
-                task.abort();
-            }
+            taken.dismiss(Wants::Order);
         }
         let number = taken.next;
         taken.next += 1;
@@ -71,12 +67,7 @@ impl Seats {
 
     /// The first who has not said what it wants leaves its seat, if there is one.
     pub fn dismiss_the_silent(&self) {
-        let mut taken = self.taken();
-        let mut silent = taken.seats.iter().filter(|seat| seat.wants == Wants::Nothing);
-        let first = silent.next().map(|seat| seat.number);
-        if let Some(task) = first.and_then(|number| taken.leave(number)) {
-            task.abort();
-        }
+        self.taken().dismiss(Wants::Nothing);
     }
 
     /// `task` talks to the client in that seat.
@@ -103,6 +94,16 @@ impl Seats {
 }
 
 impl Taken {
+    /// Ends the conversation with the first of those who want the least, if that is no more than `most`.
+    fn dismiss(&mut self, most: Wants) {
+        let willing = self.seats.iter().filter(|seat| seat.wants <= most);
+        let least = willing.min_by_key(|seat| (seat.wants, seat.number));
+        let leaving = least.map(|seat| seat.number);
+        if let Some(task) = leaving.and_then(|number| self.leave(number)) {
+            task.abort();
+        }
+    }
+
     fn leave(&mut self, number: u64) -> Option<AbortHandle> {
         let index = self.seats.iter().position(|seat| seat.number == number)?;
         self.seats.remove(index).task

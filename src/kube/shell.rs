@@ -54,16 +54,20 @@ fn is_assignment(word: &str) -> bool {
             .all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
 }
 
+/// The name of the program that a word calls, without its path.
+pub fn program(word: &str) -> &str {
+    word.rsplit('/').next().unwrap_or(word)
+}
+
 /// The script of `sh -c SCRIPT`; none for a shell that reads a file.
 pub fn script(line: &[String]) -> Option<&str> {
     let (shell, rest) = line.split_first()?;
     let mut words = rest.iter();
-    let name = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
-    let mut shell = name(shell);
+    let mut shell = program(shell);
     if shell == "busybox" {
-        shell = words.next()?.clone();
+        shell = words.next()?;
     }
-    if !matches!(shell.as_str(), "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh") {
+    if !matches!(shell, "sh" | "bash" | "dash" | "ash" | "zsh" | "ksh") {
         return None;
     }
     let mut is_inline = false;

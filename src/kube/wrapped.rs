@@ -231,7 +231,7 @@ fn in_script(script: &str) -> Option<Found> {
 /// Whether the words in front of a program are commands that become it: `env A=1 nice -n 5`.
 fn steps_aside(mut words: &[&str]) -> bool {
     while let Some((name, rest)) = words.split_first() {
-        let mut operands = match name.rsplit('/').next().unwrap_or(name) {
+        let mut operands = match shell::program(name) {
             "env" | "nice" | "ionice" | "nohup" | "stdbuf" | "setpriv" => 0,
             "chroot" | "gosu" | "su-exec" => 1,
             _ => return false,
@@ -263,7 +263,7 @@ fn with_environment(before: &[&str], rest: Vec<String>) -> Result<Vec<String>, &
 }
 
 fn is_tidegate(word: &str) -> bool {
-    word.rsplit('/').next() == Some("tidegate") && !word.ends_with('/')
+    shell::program(word) == "tidegate"
 }
 
 fn settings(wrapped: &Wrapped<'_>, asked: Option<Asked>, maps: &ConfigMaps<'_>) -> Known {

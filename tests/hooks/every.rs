@@ -172,12 +172,8 @@ fn ten_holds_and_a_stop(text: &str, answer: String) {
     assert!(out.at - back.at >= Duration::from_millis(300), "{text}");
 }
 
-#[test]
-fn a_look_that_hangs_does_not_hold_up_the_leaving() {
-    let registry = Registry::start(|asked: &Asked, _| match asked.line.starts_with("GET") {
-        true => Turn::Hang,
-        false => fine(),
-    });
+/// Told to drain when it has asked, and has no answer yet.
+fn drained_at_its_look(registry: &Registry) -> Running {
     let hook = format!(
         "{{consul: {{address: '{}', serviceId: web-1, timeout: 600s}}}}",
         registry.url()
@@ -185,6 +181,16 @@ fn a_look_that_hangs_does_not_hold_up_the_leaving() {
     let tidegate = up(&hook, "");
     registry.wait_for(1);
     tidegate.ask(&["drain"]);
+    tidegate
+}
+
+#[test]
+fn a_look_that_hangs_does_not_hold_up_the_leaving() {
+    let registry = Registry::start(|asked: &Asked, _| match asked.line.starts_with("GET") {
+        true => Turn::Hang,
+        false => fine(),
+    });
+    let tidegate = drained_at_its_look(&registry);
     assert!(registry.wait_for(2).line.contains("enable=true"));
     settled(&tidegate);
 }
@@ -202,13 +208,7 @@ fn nothing_is_taken_away_once_the_drain_has_begun() {
         }
         false => fine(),
     });
-    let hook = format!(
-        "{{consul: {{address: '{}', serviceId: web-1, timeout: 600s}}}}",
-        registry.url()
-    );
-    let tidegate = up(&hook, "");
-    registry.wait_for(1);
-    tidegate.ask(&["drain"]);
+    let tidegate = drained_at_its_look(&registry);
     begin.send(()).expect("it waits");
     settled(&tidegate);
     let changes: Vec<String> = registry

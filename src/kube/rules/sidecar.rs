@@ -3,6 +3,7 @@
 use crate::config::Settings;
 
 use super::super::finding::{Finding, Severity};
+use super::super::shell;
 use super::super::wrapped::{Mode, Wrapped};
 use super::super::yaml::Node;
 use super::Case;
@@ -28,7 +29,7 @@ pub fn calls(hook: &Node, container: &Node, settings: &Settings) -> Calls {
     let line = hook.at(&["exec", "command"]).map_or(&[][..], Node::items);
     let words: Vec<&str> = line.iter().filter_map(Node::scalar).collect();
     if let [program, "prestop", ..] = words[..]
-        && program.rsplit('/').next() == Some("tidegate")
+        && shell::program(program) == "tidegate"
     {
         return Calls::Tidegate;
     }

@@ -119,7 +119,7 @@ fn takes(hook: &Node) -> Hook {
         None => line,
     };
     match words.as_slice() {
-        [program, span] if program.rsplit('/').next() == Some("sleep") => {
+        [program, span] if shell::program(program) == "sleep" => {
             span_of(span).map_or(Hook::Unknown, Hook::Sleeps)
         }
         _ => Hook::Unknown,
